@@ -1,0 +1,95 @@
+"""A plain value against a model: the model, or every fault in our words.
+
+What pydantic reports is translated here, and only here; what this version does not support yet is added. A fault is a
+place and a reason: lines and files are the business of `load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from config import rules, unsupported
+from config.document import Plain, children
+from config.faults import KeyPath
+from config.keys import catalogue, key_at, spelled
+from config.rules import Broken
+
+Model = TypeVar("Model", bound=BaseModel)
+_SECRETS: Final = ("password", "key_password", "token")
+
+
+def judge(model: type[Model], value: Plain) -> tuple[Model | None, list[Broken]]:
+    """Check `value` as a whole.
+
+    Returns:
+        The model and no faults, or None and the faults: places from the top of `value`, reasons without values.
+    """
+    result: Model | None = None
+    broken: list[Broken] = []
+    try:
+        result = model.model_validate(value)
+    except ValidationError as error:
+        for details in error.errors(include_url=False, include_input=False):
+            broken.extend(_broken(model, details))
+    seen = {path for path, _ in broken}
+    broken.extend((path, reason) for path, reason in _unsupported((), value) if path not in seen)
+    return (None if broken else result), broken
+
+
+def _unsupported(path: KeyPath, value: Plain) -> Iterator[Broken]:
+    accepted = unsupported.accepted_at(path)
+    if accepted is not None and not unsupported.is_accepted(value, accepted):
+        yield path, unsupported.reason(accepted)
+    for at, entry in children(value, path):
+        yield from _unsupported(at, entry)
+
+
+def _broken(model: type[BaseModel], details: ErrorDetails) -> Iterator[Broken]:
+    path = details["loc"]
+    context: dict[str, Any] = details.get("ctx", {})
+    if details["type"] == rules.RULES_BROKEN:
+        yield from (((*path, *below), reason) for below, reason in rules.broken_rules(context))
+    elif path and path[-1] == "[key]":
+        yield path[:-1], _unknown(model, path[:-1])
+    else:
+        yield path, _reason(model, path, details["type"], context) or details["msg"]
+
+
+def _reason(model: type[BaseModel], path: KeyPath, kind: str, context: dict[str, Any]) -> str | None:
+    match kind:
+        case "value_error":
+            return str(context["error"])
+        case "missing":
+            return "required"
+        case "extra_forbidden":
+            return _unknown(model, path)
+        case "literal_error":
+            key = key_at(model, path)
+            accepted = unsupported.accepted_at(path) or (key.choices if key else ())
+            return f"must be {unsupported.listed([str(choice) for choice in accepted if choice is not None])}"
+        case "model_type" | "mapping_type" | "dict_type":
+            return "must be a section with keys of its own, or left out"
+        case "tuple_type":
+            return "must be a list"
+        case _:
+            return None
+
+
+def _unknown(model: type[BaseModel], path: KeyPath) -> str:
+    """Says what the author of an unknown key may have meant: a neighbour, or a key of that name elsewhere."""
+    name = str(path[-1])
+    section = key_at(model, path[:-1])
+    neighbours = section.entry_names if section else ()
+    if f"{name}_file" in neighbours and name in _SECRETS:
+        return f"unknown key; secrets are read from files: use `{name}_file`"
+    if close := get_close_matches(name, neighbours, n=1):
+        return f"unknown key; did you mean `{close[0]}`?"
+    elsewhere = [pattern for pattern in catalogue(model) if pattern and pattern[-1] == name]
+    if len(elsewhere) == 1:
+        return f"unknown key; did you mean `{spelled(elsewhere[0])}`?"
+    return "unknown key"
