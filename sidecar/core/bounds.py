@@ -1,0 +1,147 @@
+"""Bounds: what a session requires of a broker before that broker may answer its reads (consistency.md section 4).
+
+A bound is a number, or a *promise* that a later probe turns into a number: "at least the head as of any probe sent after
+event s", "at least what broker b had at event s". Promises cost nothing when they are made and are redeemed together, for
+everybody who waits, by the first probe that was sent after them.
+
+Pure values and arithmetic; who probes, and when, is not known here.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Offset, Seq
+from sidecar.core.view import Broker, Channel, Head
+
+
+class Why(Enum):
+    """What a read waits for, in words for `/held` and the metrics."""
+
+    OWN_WRITE = "own write"
+    NEW_SESSION = "new session"
+    LINEARIZABLE = "linearizable"
+    LOST_BROKER = "lost broker"
+    EARLIER_READ = "earlier read"
+    BROKER_BEHIND = "broker behind"
+    NOT_EFFECTIVE = "not effective"
+    CONNECTING = "connecting"
+
+
+@dataclass(frozen=True, slots=True)
+class AfterBroker:
+    """``after(b, s)``: at least what this incarnation of the broker had at ``seq``."""
+
+    incarnation: int
+    seq: Seq
+
+
+class Bound:
+    """What must be proven, as numbers and promises. Only ever grows, until it is `capture`d by a read.
+
+    Attributes:
+        visible: offset that the answer must show.
+        effective: offset that the broker must have acted upon, for reads of any depth.
+        head: the latest promise on the head that is not yet a number, `NEVER` if there is none.
+        head_why: what made that promise.
+        head_effective: the same, for the effective offset.
+        brokers: the latest promise on each broker.
+    """
+
+    __slots__ = ("brokers", "effective", "head", "head_effective", "head_why", "visible")
+
+    def __init__(self) -> None:
+        self.visible: Offset = UNKNOWN_OFFSET
+        self.effective: Offset = UNKNOWN_OFFSET
+        self.head: Seq = NEVER
+        self.head_why = Why.NEW_SESSION
+        self.head_effective: Seq = NEVER
+        self.brokers: dict[NodeId, AfterBroker] = {}
+
+    def capture(self) -> "Bound":
+        """A copy for one read: the session may move on, this read's requirement does not rise with it."""
+        copy = Bound()
+        copy.visible, copy.effective = self.visible, self.effective
+        copy.head, copy.head_why, copy.head_effective = self.head, self.head_why, self.head_effective
+        copy.brokers = dict(self.brokers)
+        return copy
+
+    # What raises a bound
+
+    def after_head(self, seq: Seq, why: Why, *, effective: bool = False) -> None:
+        """Promises the head as of a probe sent after ``seq``; a later promise includes an earlier one."""
+        if seq > self.head:
+            self.head, self.head_why = seq, why
+        if effective:
+            self.head_effective = max(self.head_effective, seq)
+
+    def after_broker(self, broker: Broker, seq: Seq) -> None:
+        """Promises what ``broker`` had at ``seq``."""
+        former = self.brokers.get(broker.node_id)
+        self.brokers[broker.node_id] = AfterBroker(broker.incarnation, seq)
+        if former is not None and former.incarnation != broker.incarnation:
+            # What the former process had can no longer be asked of it; the head includes it.
+            self.after_head(former.seq, Why.LOST_BROKER)
+
+    # What redeems a promise
+
+    def redeem_head(self, head: Head) -> None:
+        """Takes a confirmed head as the number of every head promise that was made before its probe was sent."""
+        if NEVER < self.head < head.asked:
+            self.visible = max(self.visible, head.offset)
+            self.head = NEVER
+            # The number now required includes all that any broker had before the head was asked.
+            self.brokers = {node_id: p for node_id, p in self.brokers.items() if p.seq >= head.asked}
+        if NEVER < self.head_effective < head.asked:
+            self.effective = max(self.effective, head.offset)
+            self.head_effective = NEVER
+
+    def redeem_broker(self, broker: Broker) -> None:
+        """Takes the position of ``broker`` as the number of an earlier promise on the same incarnation of it."""
+        promise = self.brokers.get(broker.node_id)
+        if promise is not None and promise.incarnation == broker.incarnation and promise.seq < broker.proven:
+            self.visible = max(self.visible, broker.visible)
+            del self.brokers[broker.node_id]
+
+    def give_up_broker(self, node_id: NodeId, incarnation: int) -> None:
+        """Turns a promise on an incarnation that ended into one on the head, which includes all that any broker had."""
+        promise = self.brokers.get(node_id)
+        if promise is not None and promise.incarnation != incarnation:
+            self.after_head(promise.seq, Why.LOST_BROKER)
+            del self.brokers[node_id]
+
+    @property
+    def head_promised(self) -> Seq:
+        """The latest promise on the head at either depth, `NEVER` if all are numbers."""
+        return max(self.head, self.head_effective)
+
+
+def confirmed(broker: Broker, channel: Channel) -> bool:
+    """Whether the broker's position speaks for this connection: its probe was sent after the connection was open."""
+    return broker.proven > channel.established
+
+
+def shown(bound: Bound, broker: Broker, channel: Channel) -> bool:
+    """Whether an answer on ``channel`` is sure to show all that ``bound`` requires, acted upon or not.
+
+    A promise on the broker itself is free while its incarnation lasts: what a process had, it has.
+    """
+    if bound.head or bound.head_effective:
+        return False
+    sure = confirmed(broker, channel)
+    for node_id, promise in bound.brokers.items():
+        if not (sure and node_id == broker.node_id and promise.incarnation == broker.incarnation):
+            return False
+    visible = max(channel.shown, broker.visible) if sure else channel.shown
+    return visible >= max(bound.visible, bound.effective)
+
+
+def proven(bound: Bound, broker: Broker, channel: Channel, *, effective: bool) -> bool:
+    """Whether an answer on ``channel`` is sure to meet ``bound``.
+
+    Args:
+        effective: the read is of depth effective: all that it requires must have been acted upon.
+    """
+    if not shown(bound, broker, channel):
+        return False
+    required = max(bound.effective, bound.visible) if effective else bound.effective
+    return required == UNKNOWN_OFFSET or (confirmed(broker, channel) and broker.effective >= required)

@@ -1,0 +1,317 @@
+"""One client connection: the order in which its requests may go and its answers must leave (consistency.md section 6).
+
+    request arrives ──> exchanges (all unanswered, in the client's order)
+                          │ plain: at once, on the client's own broker connection
+                          │ gated read, write: `queue`, from the front, when `eligible` says so
+    answer arrives  ──> kept in its exchange until every earlier one has left
+
+The rules:
+
+- a gated read behind an unanswered write waits for that answer, and takes its bound then;
+- a gated read behind an unanswered gated read follows it on the same channel, or waits for its answer;
+- a write never overtakes a gated read that came before it: the read would see the future;
+- anything else overtakes a held read; its answer waits in line;
+- nothing overtakes a write: while one waits, `accepts` tells the shell to leave later requests unread.
+
+Knows nothing of positions, bounds or bytes. `sidecar.core.sidecar` decides where an eligible read goes.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from sidecar.core.apis import Kind, Trace
+from sidecar.core.bounds import Bound
+from sidecar.core.ids import NodeId, Offset, Seq
+from sidecar.core.sessions import Session
+from sidecar.core.view import Channel
+
+
+class Request:
+    """What the guarantee needs to know of a request; made by `sidecar.core.requests` from its bytes.
+
+    Attributes:
+        session_name: see `sidecar.core.sessions.session_name`.
+        pinned: only the client's own broker may answer it.
+        effective: depth ``auto`` demands that the broker acts on what it shows.
+        may_create: a Metadata request that creates the topics it does not find; sent as a pure read first.
+        payload: the frame without its size; empty for a plain request, whose bytes have already gone on.
+    """
+
+    __slots__ = (
+        "api_key",
+        "api_version",
+        "correlation_id",
+        "effective",
+        "kind",
+        "may_create",
+        "payload",
+        "pinned",
+        "session_name",
+        "trace",
+    )
+
+    def __init__(
+        self,
+        *,
+        api_key: int,
+        api_version: int,
+        correlation_id: int = 0,
+        kind: Kind,
+        trace: Trace,
+        session_name: str = "service",
+        pinned: bool = False,
+        effective: bool = False,
+        may_create: bool = False,
+        payload: bytes = b"",
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.kind = kind
+        self.trace = trace
+        self.session_name = session_name
+        self.pinned = pinned
+        self.effective = effective
+        self.may_create = may_create
+        self.payload = payload
+
+
+class Exchange:
+    """A request and its answer.
+
+    Attributes:
+        kind: of the request; a read that turned out to create topics becomes `Kind.CREATE`.
+        bound: what the read requires, captured when it became eligible; None before.
+        channel: where it was sent; None while it waits.
+        answer: the bytes for the client, once there are any.
+        arrived: when it came.
+        arrived_ms, eligible_ms, sent_ms: when it came, might first have gone, and went, on the clock: for deadlines and
+            metrics; 0 before.
+        prevented: a broker known to be behind would have answered it, had load alone decided.
+    """
+
+    __slots__ = (
+        "answer",
+        "arrived",
+        "arrived_ms",
+        "bound",
+        "channel",
+        "connection",
+        "eligible_ms",
+        "kind",
+        "prevented",
+        "request",
+        "sent_ms",
+    )
+
+    def __init__(self, connection: "ClientConnection", request: Request, arrived: Seq, now_ms: float) -> None:
+        self.connection = connection
+        self.request = request
+        self.kind = request.kind
+        self.arrived = arrived
+        self.arrived_ms = now_ms
+        self.eligible_ms = 0.0
+        self.sent_ms = 0.0
+        self.bound: Bound | None = None
+        self.channel: Channel | None = None
+        self.answer: bytes | None = None
+        self.prevented = False
+
+
+class ClientConnection:
+    """The state of one client connection.
+
+    Attributes:
+        connection_id: names it to the shell.
+        node_id: the client's own broker: that of the port it connected to, or the one chosen for the bootstrap port.
+        home: the connection to that broker, None while it is not open.
+        session: that of its latest gated request.
+        waiting_bytes: size of the answers that wait for an earlier one.
+    """
+
+    __slots__ = (
+        "_exchanges",
+        "_home_line",
+        "_queue",
+        "_reads_sent",
+        "_writes_queued",
+        "_writes_sent",
+        "closed",
+        "connection_id",
+        "home",
+        "node_id",
+        "session",
+        "waiting_bytes",
+    )
+
+    def __init__(self, connection_id: int, node_id: NodeId) -> None:
+        self.connection_id = connection_id
+        self.node_id = node_id
+        self.home: Channel | None = None
+        self.session: Session | None = None
+        self.closed = False
+        self.waiting_bytes = 0
+        self._exchanges: deque[Exchange] = deque()
+        self._home_line: deque[Exchange] = deque()
+        self._queue: deque[Exchange] = deque()
+        self._reads_sent: list[Exchange] = []
+        self._writes_sent = 0
+        self._writes_queued = 0
+
+    # Requests
+
+    def accepts(self, in_flight_max: int, waiting_bytes_max: int) -> bool:
+        """Whether the next request may be read from the client: no write waits, and the limits leave room."""
+        return (
+            not self._writes_queued and len(self._exchanges) < in_flight_max and self.waiting_bytes <= waiting_bytes_max
+        )
+
+    def pass_through(self, request: Request, arrived: Seq, now_ms: float) -> Exchange:
+        """Takes a plain request, whose bytes the caller now sends on the home connection."""
+        exchange = Exchange(self, request, arrived, now_ms)
+        exchange.sent_ms = now_ms
+        self._exchanges.append(exchange)
+        self._home_line.append(exchange)
+        if self.home is not None:
+            self.home.load.in_flight += 1
+        return exchange
+
+    def enqueue(self, request: Request, arrived: Seq, now_ms: float) -> Exchange:
+        """Takes a gated read or a write; `eligible` says when it may go."""
+        exchange = Exchange(self, request, arrived, now_ms)
+        self._exchanges.append(exchange)
+        self._queue.append(exchange)
+        self._writes_queued += exchange.kind is Kind.WRITE
+        return exchange
+
+    def eligible(self) -> tuple[Exchange, Channel | None] | None:
+        """The next exchange that order allows to go, with the one channel it may follow on (None: any)."""
+        if not self._queue:
+            return None
+        exchange = self._queue[0]
+        if exchange.kind is Kind.READ:
+            if self._writes_sent:
+                return None
+            if not self._reads_sent:
+                return exchange, None
+            return exchange, self._reads_sent[-1].channel
+        # A write, or what may become one: reads that are out on this same connection are ahead of it there.
+        if any(read.channel is not self.home for read in self._reads_sent):
+            return None
+        if exchange.kind is Kind.CREATE and (self._writes_sent or self._reads_sent):
+            return None
+        return exchange, None
+
+    def sent(self, exchange: Exchange, channel: Channel, now_ms: float) -> None:
+        """Notes that the exchange at the front of the queue goes out on ``channel``, now."""
+        self.drop_front(exchange)
+        exchange.channel = channel
+        exchange.sent_ms = now_ms
+        channel.load.in_flight += 1
+        if exchange.kind is Kind.READ:
+            self._reads_sent.append(exchange)
+        else:
+            self._writes_sent += 1
+        if channel is self.home:
+            self._home_line.append(exchange)
+
+    def drop_front(self, exchange: Exchange) -> None:
+        """Takes the exchange at the front of the queue out of it: it is answered without being sent."""
+        assert self._queue[0] is exchange, "only the front of the queue may leave it"
+        self._queue.popleft()
+        self._writes_queued -= exchange.kind is Kind.WRITE
+
+    # Answers
+
+    def home_answered(self) -> Exchange | None:
+        """The exchange that the next answer on the home connection belongs to; None if nothing is outstanding there."""
+        if not self._home_line:
+            return None
+        if self.home is not None:
+            self.home.load.in_flight -= 1
+        return self._home_line.popleft()
+
+    def is_next(self, exchange: Exchange) -> bool:
+        """Whether the answer to this exchange may leave as it comes."""
+        return self._exchanges[0] is exchange
+
+    def left(self, exchange: Exchange) -> None:
+        """Notes that the answer to a plain exchange that `is_next` has left."""
+        assert self._exchanges[0] is exchange, "answers leave in the order of their requests"
+        self._exchanges.popleft()
+
+    def settle(self, exchange: Exchange) -> None:
+        """Notes that a sent read or write was answered by its broker: what waited for that may become eligible."""
+        if exchange.channel is None:
+            return
+        if exchange.channel is not self.home:
+            exchange.channel.load.in_flight -= 1
+        if exchange.kind is Kind.READ:
+            self._reads_sent.remove(exchange)
+        else:
+            self._writes_sent -= 1
+
+    def answered(self, exchange: Exchange, payload: bytes) -> None:
+        """Keeps the answer until it is its turn; see `take_ready`."""
+        exchange.answer = payload
+        self.waiting_bytes += len(payload)
+
+    def take_ready(self) -> Iterator[Exchange]:
+        """The answered exchanges whose turn it is, in the client's order."""
+        while self._exchanges and self._exchanges[0].answer is not None:
+            exchange = self._exchanges.popleft()
+            self.waiting_bytes -= len(exchange.answer or b"")
+            yield exchange
+
+    # The home connection, and the end
+
+    def home_opened(self, home: Channel) -> None:
+        """The connection to the client's own broker is open; what was passed through before counts as its load."""
+        self.home = home
+        home.load.in_flight += len(self._home_line)
+
+    def home_showed(self, offset: Offset) -> None:
+        """An ApiVersions answer on the home connection carried the position of that very process."""
+        if self.home is not None:
+            self.home.shown = max(self.home.shown, offset)
+
+    def close(self) -> None:
+        """Ends the connection: what it had in flight no longer counts as load."""
+        self.closed = True
+        if self.home is not None:
+            self.home.load.in_flight -= len(self._home_line)
+        for read in self._reads_sent:
+            if read.channel is not None and read.channel is not self.home:
+                read.channel.load.in_flight -= 1
+
+    # Second chances
+
+    def ask_again(self, exchange: Exchange, kind: Kind) -> None:
+        """Puts a settled exchange back to the front: its channel broke, or its answer was not good enough."""
+        exchange.channel = None
+        exchange.kind = kind
+        position = next(
+            (i for i, waiting in enumerate(self._queue) if waiting.arrived > exchange.arrived), len(self._queue)
+        )
+        self._queue.insert(position, exchange)
+
+    # Looking at it
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that have not been answered to the client."""
+        return len(self._exchanges)
+
+    @property
+    def front(self) -> Exchange | None:
+        """The first exchange that was not sent yet."""
+        return self._queue[0] if self._queue else None
+
+    @property
+    def oldest(self) -> Exchange | None:
+        """The exchange whose answer must leave next."""
+        return self._exchanges[0] if self._exchanges else None
+
+    def reads_on(self, channel: Channel) -> list[Exchange]:
+        """The reads that were sent on ``channel`` and have no answer yet."""
+        return [read for read in self._reads_sent if read.channel is channel]

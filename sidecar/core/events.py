@@ -1,0 +1,179 @@
+"""Events: the facts that the shell reports to the core. `sidecar.core.sidecar` takes them one at a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sidecar.core.connection import ClientConnection, Exchange, Request
+from sidecar.core.head import QuorumAnswer
+from sidecar.core.ids import NodeId, Offset, Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a broker says that it listens."""
+
+    node_id: NodeId
+    host: str
+    port: int
+    rack: str | None = None
+
+
+# Clients
+
+
+@dataclass(frozen=True, slots=True)
+class ClientClosed:
+    """The client, or the shell, ended the connection."""
+
+    connection: ClientConnection
+
+
+@dataclass(frozen=True, slots=True)
+class HomeOpened:
+    """The connection to the client's own broker is open."""
+
+    connection: ClientConnection
+    channel_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class HomeClosed:
+    """The broker ended it, or it could not be opened."""
+
+    connection: ClientConnection
+
+
+@dataclass(frozen=True, slots=True)
+class RequestReceived:
+    """A gated read or a metadata write came from a client. Plain requests never get here."""
+
+    connection: ClientConnection
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReceived:
+    """A broker answered what `actions.Send` sent, or a plain request with a trace.
+
+    Attributes:
+        payload: the answer as the client shall get it: its own correlation id, our addresses.
+        creates: the pure read found topics missing that the client's request would create.
+        leader_changed: a Produce or Fetch answer says that a partition has moved.
+    """
+
+    exchange: Exchange
+    payload: bytes
+    creates: bool = False
+    leader_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMade:
+    """The shell made the answer that `actions.Refuse` asked for."""
+
+    exchange: Exchange
+    payload: bytes
+
+
+# Our own connections
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelOpened:
+    """A channel for routed reads is open; ``shown``: the position that its own ApiVersions answer carried, -1 if none."""
+
+    node_id: NodeId
+    channel_id: int
+    shown: Offset
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelClosed:
+    """A channel for routed reads closed, or could not be opened (``channel_id`` None)."""
+
+    node_id: NodeId
+    channel_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOpened:
+    """The probe connection of a broker is open and negotiated."""
+
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeClosed:
+    """The probe connection of a broker closed; ``cause`` from a closed set, for metrics."""
+
+    node_id: NodeId
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAnswered:
+    """A broker reported its position; ``offset`` None: it has no such field."""
+
+    node_id: NodeId
+    asked: Seq
+    offset: Offset | None
+    versions: Mapping[int, tuple[int, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadAnswered:
+    """A broker relayed DescribeQuorum."""
+
+    via: NodeId
+    asked: Seq
+    answer: QuorumAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class HeadFailed:
+    """DescribeQuorum was not answered; ``refused``: our principal lacks the privilege (error 31), or no broker offers it."""
+
+    via: NodeId
+    asked: Seq
+    refused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDescribed:
+    """Discovery found these brokers. Nodes that are missing here have left the cluster."""
+
+    cluster_id: str | None
+    controller_id: int
+    brokers: tuple[Address, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersSeen:
+    """An answer on its way to a client names brokers that discovery has not met yet."""
+
+    brokers: tuple[Address, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed; sent when `Sidecar.wakeup_ms` says so."""
+
+
+Event = (
+    ClientClosed
+    | HomeOpened
+    | HomeClosed
+    | RequestReceived
+    | AnswerReceived
+    | AnswerMade
+    | ChannelOpened
+    | ChannelClosed
+    | ProbeOpened
+    | ProbeClosed
+    | ProbeAnswered
+    | HeadAnswered
+    | HeadFailed
+    | ClusterDescribed
+    | BrokersSeen
+    | Tick
+)

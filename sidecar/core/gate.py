@@ -1,0 +1,401 @@
+"""The gate: which gated request goes where and when, and what its answer leaves behind in its session.
+
+Joins the order of each connection (`connection`), what sessions are owed (`sessions`, `levels`), what is known of the cluster
+(`cluster`) and the choice of a broker (`routing`). Holds what cannot go, each with a deadline.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sidecar.core.actions import Action, CloseClient, Decided, Deliver, OpenChannel, Refuse, Released, Send
+from sidecar.core.apis import Kind, Trace
+from sidecar.core.bounds import Bound, Why
+from sidecar.core.cluster import Cluster
+from sidecar.core.connection import ClientConnection, Exchange, Request
+from sidecar.core.ids import NodeId, Seq
+from sidecar.core.levels import Policy, required
+from sidecar.core.routing import Forward, Question, decide
+from sidecar.core.sessions import Session, Sessions
+from sidecar.core.view import Broker, Channel
+
+PROBE_FANOUT = 3
+"""How many brokers are asked at a time for a read that any of them could answer: the ones that are farthest ahead."""
+
+
+class OnTimeout(Enum):
+    """What becomes of a read that waited too long. Named as in the configuration."""
+
+    ERROR = "error"
+    FRESHEST = "freshest"
+    STALE = "stale"
+    CLOSE = "close"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    """The ``consistency`` and ``limits`` sections of the configuration, as far as the gate obeys them.
+
+    Attributes:
+        roams: reads may go to other brokers than the client's own: the sidecar's identity there is the client's.
+    """
+
+    policy: Policy = field(default_factory=Policy)
+    wait_timeout_ms: int = 3000
+    effective_grace_ms: int = 2000
+    on_timeout: OnTimeout = OnTimeout.ERROR
+    held_requests_max: int = 10_000
+    held_bytes_max: int = 64 * 1024 * 1024
+    roams: bool = True
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class HeldRead:
+    """A read that waits, always the front of its connection's queue.
+
+    Attributes:
+        follows: it may go on this channel only, behind an earlier read of its connection.
+        visible_ms: when a broker first showed all that it requires, so that only the effect is missing.
+    """
+
+    exchange: Exchange
+    bound: Bound
+    follows: Channel | None
+    why: Why
+    since_ms: float
+    deadline_ms: float
+    visible_ms: float | None = None
+
+
+class Gate:
+    """See the module."""
+
+    def __init__(self, settings: GateSettings, cluster: Cluster, sessions: Sessions) -> None:
+        self.settings = settings
+        self.held: dict[Exchange, HeldRead] = {}
+        self.held_bytes = 0
+        self._cluster = cluster
+        self._sessions = sessions
+        self._opening: set[NodeId] = set()
+        self._waiting_for: frozenset[NodeId] = frozenset()
+        self._ask_again = True
+
+    # What happens on a client connection
+
+    def request(self, connection: ClientConnection, request: Request, seq: Seq, now_ms: float) -> list[Action]:
+        """Takes a gated read or a write into the order of its connection, and lets go what may go."""
+        self._join(connection, self._sessions.of(request.session_name, seq, now_ms))
+        self._ask_again |= self._sessions.owed_head
+        connection.enqueue(request, seq, now_ms)
+        return self.advance(connection, seq, now_ms)
+
+    def answer(
+        self, exchange: Exchange, payload: bytes, seq: Seq, now_ms: float, *, leader_changed: bool
+    ) -> list[Action]:
+        """Takes the answer of a broker: what it promises goes to the session before anybody can read again."""
+        connection = exchange.connection
+        connection.settle(exchange)
+        self._trace(exchange, seq, now_ms, leader_changed=leader_changed)
+        connection.answered(exchange, payload)
+        return [Deliver(connection), *self.advance(connection, seq, now_ms)]
+
+    def creates(self, exchange: Exchange, seq: Seq, now_ms: float) -> list[Action]:
+        """The pure read found topics missing that the request would create: it goes on as a write, to the client's own
+        broker, once that has what the session has seen, this answer included.
+        """
+        self._trace(exchange, seq, now_ms, leader_changed=False)
+        exchange.connection.settle(exchange)
+        exchange.connection.ask_again(exchange, Kind.CREATE)
+        exchange.bound = None
+        return self.advance(exchange.connection, seq, now_ms)
+
+    def made(self, exchange: Exchange, payload: bytes, seq: Seq, now_ms: float) -> list[Action]:
+        """Takes an answer of our own."""
+        exchange.connection.answered(exchange, payload)
+        return [Deliver(exchange.connection), *self.advance(exchange.connection, seq, now_ms)]
+
+    def client_left(self, connection: ClientConnection, now_ms: float) -> list[Action]:
+        """Frees what the connection holds."""
+        connection.close()
+        if connection.session is not None:
+            self._sessions.client_left(connection.session)
+        front = connection.front
+        return [self._release(front, "client_left", now_ms)] if front in self.held else []
+
+    def advance(self, connection: ClientConnection, seq: Seq, now_ms: float) -> list[Action]:
+        """Lets go, in order, what this connection may send now, and holds the first that may not."""
+        actions: list[Action] = []
+        while not connection.closed and (next_one := connection.eligible()) is not None:
+            exchange, follows = next_one
+            if exchange.kind is Kind.WRITE:
+                if connection.home is None:
+                    break
+                actions += self._send(exchange, connection.home, "write", now_ms)
+                continue
+            bound = self._capture(exchange, seq, now_ms)
+            question = self._question(exchange, bound, follows)
+            decision = decide(question, self._cluster.view, self._cluster.loads, seq)
+            exchange.prevented |= decision.prevented
+            actions += self._open(decision.open_channel)
+            if not isinstance(decision, Forward):
+                actions += self._hold(exchange, bound, follows, now_ms, shown=decision.shown)
+                break
+            if exchange in self.held:
+                actions.append(self._release(exchange, "proven", now_ms))
+            at_home = decision.channel is connection.home
+            actions += self._send(exchange, decision.channel, "forward" if at_home else "route", now_ms)
+        return actions
+
+    # What happens in the cluster
+
+    def channel_opened(self, channel: Channel) -> None:
+        """A channel for routed reads is there."""
+        self._opening.discard(channel.node_id)
+
+    def channel_failed(self, node_id: NodeId) -> None:
+        """A channel for routed reads could not be opened, or closed: another read may ask for it again."""
+        self._opening.discard(node_id)
+
+    def channel_lost(
+        self, channel: Channel, connections: Iterator[ClientConnection], seq: Seq, now_ms: float
+    ) -> list[Action]:
+        """The reads that went out on a broken channel are decided again; their clients notice nothing."""
+        actions: list[Action] = []
+        for connection in connections:
+            for exchange in connection.reads_on(channel):
+                connection.settle(exchange)
+                connection.ask_again(exchange, Kind.READ)
+            actions += self.advance(connection, seq, now_ms)
+        return actions
+
+    def head_confirmed(self, seq: Seq, now_ms: float) -> list[Action]:
+        """The head turned promises into numbers."""
+        head = self._cluster.view.head
+        if head is not None:
+            self._sessions.head_confirmed(head)
+            for held in self.held.values():
+                held.bound.redeem_head(head)
+        return self.review(seq, now_ms)
+
+    def broker_changed(self, before: Broker, broker: Broker, seq: Seq, now_ms: float) -> list[Action]:
+        """A broker was probed, or lost: its position, or that it is another process now, turns promises into numbers."""
+        self._sessions.broker_probed(broker)
+        self._ask_again = True
+        for held in self.held.values():
+            held.bound.give_up_broker(broker.node_id, broker.incarnation)
+            held.bound.redeem_broker(broker)
+        moved = (before.visible, before.effective, before.incarnation, before.up) != (
+            broker.visible,
+            broker.effective,
+            broker.incarnation,
+            broker.up,
+        )
+        return self.review(seq, now_ms) if moved or broker.node_id in self._waiting_for else []
+
+    def review(self, seq: Seq, now_ms: float) -> list[Action]:
+        """Decides again about all that is held."""
+        self._ask_again = True
+        actions: list[Action] = []
+        for held in list(self.held.values()):
+            if held.exchange in self.held:
+                actions += self.advance(held.exchange.connection, seq, now_ms)
+        return actions
+
+    def expire(self, seq: Seq, now_ms: float) -> list[Action]:
+        """Ends the holds whose time is up."""
+        actions: list[Action] = []
+        for held in [held for held in self.held.values() if self._deadline_ms(held) <= now_ms]:
+            actions += self._give_up(held, seq, now_ms)
+        return actions
+
+    def wakeup_ms(self) -> float:
+        """When `expire` has something to do."""
+        return min((self._deadline_ms(held) for held in self.held.values()), default=float("inf"))
+
+    def ask(self) -> None:
+        """Says whom to probe for what is held, and whether anybody is owed the head. To be called after every event."""
+        if not self._ask_again:
+            return
+        self._ask_again = False
+        nodes: set[NodeId] = set()
+        head = self._sessions.owed_head
+        for held in self.held.values():
+            bound = held.bound
+            head = head or bool(bound.head_promised)
+            nodes.update(bound.brokers)
+            if not bound.head_promised:
+                nodes.update(self._ahead(held))
+        self._waiting_for = frozenset(nodes)
+        self._cluster.want(self._waiting_for, head=head)
+
+    # Steps
+
+    def _join(self, connection: ClientConnection, session: Session) -> None:
+        if connection.session is not session:
+            if connection.session is not None:
+                self._sessions.client_left(connection.session)
+            connection.session = session
+            session.clients += 1
+
+    def _capture(self, exchange: Exchange, seq: Seq, now_ms: float) -> Bound:
+        """The bound of a read, taken when it becomes eligible and never raised: a busy service would starve it."""
+        if exchange.bound is None:
+            exchange.eligible_ms = exchange.eligible_ms or now_ms
+            request = exchange.request
+            session = self._sessions.of(request.session_name, seq, now_ms)
+            level = self.settings.policy.level_of(request.api_key)
+            exchange.bound = (
+                Bound() if self._cluster.promises_nothing else required(level, session.bound, exchange.arrived)
+            )
+        return exchange.bound
+
+    def _question(self, exchange: Exchange, bound: Bound, follows: Channel | None) -> Question:
+        request, connection = exchange.request, exchange.connection
+        effective = self.settings.policy.effective(request.api_key, by_nature=request.effective)
+        home = connection.home
+        channels: list[Channel] = []
+        openable: list[NodeId] = []
+        if follows is not None:
+            home, channels = (home, []) if follows is home else (None, [follows])
+        elif self.settings.roams and not request.pinned and exchange.kind is Kind.READ:
+            own = home.node_id if home is not None else None
+            channels = [channel for node_id, channel in self._cluster.channels.items() if node_id != own]
+            openable = [n for n in self._cluster.loads if n not in self._cluster.channels and n != own]
+        return Question(
+            api_key=request.api_key,
+            api_version=request.api_version,
+            bound=bound,
+            effective=effective,
+            home=home,
+            channels=channels,
+            openable=openable,
+        )
+
+    def _send(self, exchange: Exchange, channel: Channel, decision: str, now_ms: float) -> list[Action]:
+        exchange.connection.sent(exchange, channel, now_ms)
+        pure = exchange.kind is Kind.READ and exchange.request.may_create
+        return [Decided(exchange, decision), Send(exchange, channel, pure)]
+
+    def _trace(self, exchange: Exchange, seq: Seq, now_ms: float, *, leader_changed: bool) -> None:
+        request = exchange.request
+        trace = request.trace
+        if exchange.kind is Kind.CREATE:
+            trace = Trace.HEAD
+        elif leader_changed:
+            trace = Trace.BROKER
+        channel = exchange.channel or exchange.connection.home
+        if trace is Trace.NONE or channel is None:
+            return
+        session = self._sessions.of(request.session_name, seq, now_ms)
+        if trace is Trace.BROKER:
+            broker = self._cluster.view.brokers.get(channel.node_id)
+            if broker is None:
+                self._sessions.owe_head(session, seq, Why.LOST_BROKER)
+                self._ask_again = True
+            elif broker.positions:
+                self._sessions.owe_broker(session, broker, seq)
+        elif not self._cluster.promises_nothing:
+            self._sessions.owe_head(session, seq, Why.OWN_WRITE, effective=trace is Trace.HEAD_EFFECTIVE)
+            self._cluster.prefer(channel.node_id)
+            self._ask_again = True
+
+    def _hold(
+        self, exchange: Exchange, bound: Bound, follows: Channel | None, now_ms: float, *, shown: bool
+    ) -> list[Action]:
+        held = self.held.get(exchange)
+        if held is not None:
+            held.follows = follows
+            if shown and held.visible_ms is None:
+                held.visible_ms = now_ms
+            return []
+        size = len(exchange.request.payload)
+        if len(self.held) >= self.settings.held_requests_max or self.held_bytes + size > self.settings.held_bytes_max:
+            return [CloseClient(exchange.connection, "too_many_held")]
+        self.held[exchange] = HeldRead(
+            exchange=exchange,
+            bound=bound,
+            follows=follows,
+            why=self._why(exchange, bound),
+            since_ms=now_ms,
+            deadline_ms=exchange.eligible_ms + self.settings.wait_timeout_ms,
+            visible_ms=now_ms if shown else None,
+        )
+        self.held_bytes += size
+        self._ask_again = True
+        return [Decided(exchange, "hold")]
+
+    def _why(self, exchange: Exchange, bound: Bound) -> Why:
+        if bound.head_promised:
+            return bound.head_why
+        home = exchange.connection.home
+        if home is None and (exchange.request.pinned or not self.settings.roams):
+            return Why.CONNECTING
+        if bound.brokers:
+            return Why.EARLIER_READ
+        broker = self._cluster.view.brokers.get(exchange.connection.node_id)
+        visible = broker is not None and broker.visible >= max(bound.visible, bound.effective)
+        return Why.NOT_EFFECTIVE if visible else Why.BROKER_BEHIND
+
+    def _release(self, exchange: Exchange, outcome: str, now_ms: float) -> Released:
+        held = self.held.pop(exchange)
+        self.held_bytes -= len(exchange.request.payload)
+        self._ask_again = True
+        return Released(exchange, held.why.value, outcome, now_ms - held.since_ms)
+
+    def _open(self, node_id: NodeId | None) -> list[Action]:
+        if node_id is None or node_id in self._opening:
+            return []
+        self._opening.add(node_id)
+        return [OpenChannel(node_id)]
+
+    def _ahead(self, held: HeldRead) -> list[NodeId]:
+        """Whom to probe for a read that waits for a number: its own broker if it must answer, else those farthest ahead."""
+        exchange = held.exchange
+        if held.follows is not None:
+            return [held.follows.node_id]
+        own = exchange.connection.node_id
+        if exchange.request.pinned or not self.settings.roams or exchange.kind is Kind.CREATE:
+            return [own]
+        brokers = self._cluster.view.brokers
+        ranked = sorted(self._cluster.live, key=lambda node_id: (-brokers[node_id].visible, node_id != own))
+        return ranked[:PROBE_FANOUT]
+
+    def _deadline_ms(self, held: HeldRead) -> float:
+        if held.visible_ms is None:
+            return held.deadline_ms
+        return min(held.deadline_ms, held.visible_ms + self.settings.effective_grace_ms)
+
+    def _give_up(self, held: HeldRead, seq: Seq, now_ms: float) -> list[Action]:
+        exchange, connection = held.exchange, held.exchange.connection
+        on_timeout = self.settings.on_timeout
+        channel = None
+        if on_timeout is OnTimeout.STALE:
+            channel = connection.home
+        elif on_timeout is OnTimeout.FRESHEST:
+            channel = self._freshest(exchange, held)
+        outcome = on_timeout.value if channel or on_timeout is OnTimeout.CLOSE else OnTimeout.ERROR.value
+        released = self._release(exchange, outcome, now_ms)
+        if channel is not None:
+            return [
+                released,
+                *self._send(exchange, channel, "unproven", now_ms),
+                *self.advance(connection, seq, now_ms),
+            ]
+        if outcome == OnTimeout.CLOSE.value:
+            return [released, CloseClient(connection, "wait_timeout")]
+        connection.drop_front(exchange)
+        return [released, Refuse(exchange, self._explain(held, now_ms))]
+
+    def _freshest(self, exchange: Exchange, held: HeldRead) -> Channel | None:
+        question = self._question(exchange, held.bound, held.follows)
+        brokers = self._cluster.view.brokers
+        channels = [c for c in (question.home, *question.channels) if c is not None and c.node_id in brokers]
+        return max(channels, key=lambda c: (brokers[c.node_id].visible, c is question.home), default=None)
+
+    def _explain(self, held: HeldRead, now_ms: float) -> str:
+        waited = f"within {now_ms - held.since_ms:.0f} ms"
+        if held.bound.head_promised:
+            return f"the head of the metadata log could not be confirmed {waited}"
+        if held.visible_ms is not None:
+            return f"no broker was seen to act upon the session's last change {waited}"
+        return f"no broker had caught up with the session {waited}"

@@ -1,0 +1,145 @@
+"""Sessions: who shares what has been seen, and what each of them is owed (consistency.md sections 3 and 4)."""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from enum import Enum
+
+from sidecar.core.bounds import Bound, Why
+from sidecar.core.ids import NodeId, Offset, Seq
+from sidecar.core.view import Broker, Head
+
+
+class Scope(Enum):
+    """Who shares a session. Named as in the configuration."""
+
+    CONNECTION = "connection"
+    CLIENT_ID = "client_id"
+    SERVICE = "service"
+
+
+class Session:
+    """One party that must never see time go back.
+
+    Attributes:
+        clients: open connections that belong to it.
+    """
+
+    __slots__ = ("bound", "clients", "last_seen_ms", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.bound = Bound()
+        self.clients = 0
+        self.last_seen_ms = 0.0
+
+
+def session_name(scope: Scope, connection_id: int, client_id: str | None) -> str:
+    """The name of the session that a request belongs to."""
+    match scope:
+        case Scope.SERVICE:
+            return "service"
+        case Scope.CLIENT_ID:
+            return f"client_id:{client_id or ''}"
+        case Scope.CONNECTION:
+            return f"connection:{connection_id}"
+
+
+class Sessions:
+    """All sessions, the least recently seen first.
+
+    Forgetting one is safe: whoever comes back starts with a promise on the head, which includes all that was promised.
+
+    Args:
+        sessions_max: how many are kept.
+        idle_ms: how long one without clients is kept.
+    """
+
+    def __init__(self, sessions_max: int, idle_ms: int) -> None:
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions_max = sessions_max
+        self._idle_ms = idle_ms
+        self._owed_head: set[Session] = set()
+        self._owed_broker: dict[NodeId, set[Session]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(self._sessions.values())
+
+    def of(self, name: str, seq: Seq, now_ms: float) -> Session:
+        """The session of that name; a new one is owed the head as of now, since what it was promised before is unknown."""
+        session = self._sessions.get(name)
+        if session is None:
+            session = self._sessions[name] = Session(name)
+            self.owe_head(session, seq, Why.NEW_SESSION)
+            while len(self._sessions) > self._sessions_max:
+                self._forget(next(iter(self._sessions)))
+        session.last_seen_ms = now_ms
+        self._sessions.move_to_end(name)
+        return session
+
+    def forget_idle(self, now_ms: float) -> None:
+        """Drops the sessions without clients that were not seen for `idle_ms`."""
+        idle = [s for s in self if not s.clients and now_ms - s.last_seen_ms > self._idle_ms]
+        for session in idle:
+            self._forget(session.name)
+
+    def client_left(self, session: Session) -> None:
+        """Counts a closed connection; a session that only it could use ends with it."""
+        session.clients -= 1
+        if session.clients == 0 and session.name.startswith("connection:"):
+            self._forget(session.name)
+
+    def owe_head(self, session: Session, seq: Seq, why: Why, *, effective: bool = False) -> None:
+        """The session requires the head as of any probe sent after ``seq``."""
+        session.bound.after_head(seq, why, effective=effective)
+        self._owed_head.add(session)
+
+    def owe_broker(self, session: Session, broker: Broker, seq: Seq) -> None:
+        """The session requires what ``broker`` had at ``seq``."""
+        session.bound.after_broker(broker, seq)
+        self._owed_broker.setdefault(broker.node_id, set()).add(session)
+        if session.bound.head_promised:
+            self._owed_head.add(session)
+
+    def head_confirmed(self, head: Head) -> None:
+        """Redeems the promises that the head redeems."""
+        for session in list(self._owed_head):
+            session.bound.redeem_head(head)
+            if not session.bound.head_promised:
+                self._owed_head.discard(session)
+
+    def broker_probed(self, broker: Broker) -> None:
+        """Redeems the promises on ``broker``; those on a former incarnation become promises on the head."""
+        owed = self._owed_broker.get(broker.node_id, set())
+        for session in list(owed):
+            session.bound.give_up_broker(broker.node_id, broker.incarnation)
+            session.bound.redeem_broker(broker)
+            if session.bound.head_promised:
+                self._owed_head.add(session)
+            if broker.node_id not in session.bound.brokers:
+                owed.discard(session)
+
+    def reset(self, seq: Seq) -> None:
+        """Another cluster, or another log: numbers of the former one mean nothing here."""
+        self._owed_broker.clear()
+        for session in self:
+            session.bound = Bound()
+            self.owe_head(session, seq, Why.NEW_SESSION)
+
+    @property
+    def owed_head(self) -> bool:
+        """Whether any session waits for the head to become a number."""
+        return bool(self._owed_head)
+
+    @property
+    def highest(self) -> Offset:
+        """The highest offset that any session requires."""
+        return max((max(s.bound.visible, s.bound.effective) for s in self), default=-1)
+
+    def _forget(self, name: str) -> None:
+        session = self._sessions.pop(name)
+        self._owed_head.discard(session)
+        for owed in self._owed_broker.values():
+            owed.discard(session)

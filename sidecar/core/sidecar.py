@@ -1,0 +1,238 @@
+"""The sidecar as one deterministic machine: events in, actions out.
+
+Duties of the driver (`sidecar.net.driver`):
+
+- report every event as it happens, one at a time, and carry out the returned actions in order before the next event;
+- send a `Tick` at `wakeup_ms` at the latest;
+- give plain requests straight to their connection (`ClientConnection.pass_through`): only what is gated comes here;
+- stop reading from a client while `ClientConnection.accepts` says no.
+
+Time enters only as ``now_ms``; order only as the sequence numbers given out here. The same events give the same actions.
+"""
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from sidecar.core.actions import Action, CloseClient, Deliver, Noted
+from sidecar.core.cluster import Cluster, HeadSource
+from sidecar.core.connection import ClientConnection, Exchange
+from sidecar.core.events import (
+    AnswerMade,
+    AnswerReceived,
+    BrokersSeen,
+    ChannelClosed,
+    ChannelOpened,
+    ClientClosed,
+    ClusterDescribed,
+    Event,
+    HeadAnswered,
+    HeadFailed,
+    HomeClosed,
+    HomeOpened,
+    ProbeAnswered,
+    ProbeClosed,
+    ProbeOpened,
+    RequestReceived,
+    Tick,
+)
+from sidecar.core.gate import Gate, GateSettings
+from sidecar.core.head import Verdict
+from sidecar.core.ids import NEVER, NodeId, Seq
+from sidecar.core.probing import Pace
+from sidecar.core.sessions import Sessions
+from sidecar.core.view import Broker, Channel
+
+FORGET_INTERVAL_MS = 10_000
+
+
+class Sidecar:
+    """See the module.
+
+    Args:
+        settings: what the gate obeys.
+        source: where the head comes from.
+        pace: of the probes.
+        sessions_max: how many sessions are kept.
+        session_idle_ms: how long one without clients is kept.
+    """
+
+    def __init__(
+        self,
+        settings: GateSettings,
+        *,
+        source: HeadSource = HeadSource.DESCRIBE_QUORUM,
+        pace: Pace | None = None,
+        sessions_max: int = 10_000,
+        session_idle_ms: int = 1_800_000,
+    ) -> None:
+        self.cluster = Cluster(source=source, pace=pace or Pace())
+        self.sessions = Sessions(sessions_max, session_idle_ms)
+        self.gate = Gate(settings, self.cluster, self.sessions)
+        self.connections: dict[int, ClientConnection] = {}
+        self._seq: Seq = NEVER
+        self._last_id = 0
+        self._forget_ms = float("-inf")
+
+    def open_client(self, node_id: NodeId | None) -> ClientConnection | None:
+        """A client connected to the port of ``node_id``, or to the bootstrap port (None), which any live broker may serve.
+
+        Returns:
+            Its connection, whose ``node_id`` is the broker to connect to; None when no broker can serve it.
+        """
+        if node_id is None:
+            live = self.cluster.live
+            homes = [connection.node_id for connection in self.connections.values()]
+            node_id = min(live, key=lambda n: (homes.count(n), n), default=None)
+        if node_id is None or node_id not in self.cluster.addresses:
+            return None
+        self._last_id += 1
+        connection = self.connections[self._last_id] = ClientConnection(self._last_id, node_id)
+        return connection
+
+    def next_seq(self) -> Seq:
+        """The number of the event that happens now."""
+        self._seq = Seq(self._seq + 1)
+        return self._seq
+
+    def handle(self, event: Event, now_ms: float) -> list[Action]:
+        """Takes one event; returns what to do about it."""
+        seq = self.next_seq()
+        actions = self._dispatch(event, seq, now_ms)
+        self.gate.ask()
+        actions += self.cluster.probes(now_ms, self.next_seq())
+        return actions
+
+    def wakeup_ms(self) -> float:
+        """When the next `Tick` is due at the latest."""
+        return min(self.gate.wakeup_ms(), self.cluster.wakeup_ms(), self._forget_ms + FORGET_INTERVAL_MS)
+
+    def _dispatch(self, event: Event, seq: Seq, now_ms: float) -> list[Action]:
+        gate, cluster = self.gate, self.cluster
+        match event:
+            case RequestReceived(connection, request):
+                return gate.request(connection, request, seq, now_ms)
+            case AnswerReceived():
+                return self._answer(event, seq, now_ms)
+            case AnswerMade(exchange, payload):
+                return [] if exchange.connection.closed else gate.made(exchange, payload, seq, now_ms)
+            case HomeOpened(connection, channel_id):
+                return self._home_opened(connection, channel_id, seq, now_ms)
+            case HomeClosed(connection):
+                return self._home_closed(connection, seq, now_ms)
+            case ClientClosed(connection):
+                self.connections.pop(connection.connection_id, None)
+                return [] if connection.closed else gate.client_left(connection, now_ms)
+            case ChannelOpened(node_id, channel_id, shown):
+                return self._channel_opened(node_id, channel_id, shown, seq, now_ms)
+            case ChannelClosed(node_id, channel_id):
+                return self._channel_closed(node_id, channel_id, seq, now_ms)
+            case ProbeOpened(node_id):
+                cluster.probe_opened(node_id)
+                return []
+            case ProbeClosed(node_id):
+                return self._lost(node_id, seq, now_ms, probe=True)
+            case ProbeAnswered():
+                return self._probed(event, seq, now_ms)
+            case HeadAnswered():
+                return self._head_answered(event, seq, now_ms)
+            case HeadFailed():
+                return cluster.head_failed(event, now_ms)
+            case ClusterDescribed():
+                actions, other = cluster.described(event)
+                if other:
+                    self.sessions.reset(seq)
+                return actions
+            case BrokersSeen(brokers):
+                return cluster.seen(brokers)
+            case Tick():
+                if now_ms >= self._forget_ms + FORGET_INTERVAL_MS:
+                    self._forget_ms = now_ms
+                    self.sessions.forget_idle(now_ms)
+                return gate.expire(seq, now_ms)
+            case _:
+                assert_never(event)
+
+    # Clients
+
+    def _answer(self, event: AnswerReceived, seq: Seq, now_ms: float) -> list[Action]:
+        exchange = event.exchange
+        if exchange.connection.closed:
+            return []
+        if event.creates:
+            return self.gate.creates(exchange, seq, now_ms)
+        return self.gate.answer(exchange, event.payload, seq, now_ms, leader_changed=event.leader_changed)
+
+    def _home_opened(self, connection: ClientConnection, channel_id: int, seq: Seq, now_ms: float) -> list[Action]:
+        load = self.cluster.loads.get(connection.node_id)
+        if load is None:
+            return [CloseClient(connection, "broker_left")]
+        connection.home_opened(
+            Channel(channel_id=channel_id, node_id=connection.node_id, established=seq, shown=-1, load=load)
+        )
+        return self.gate.advance(connection, seq, now_ms)
+
+    def _home_closed(self, connection: ClientConnection, seq: Seq, now_ms: float) -> list[Action]:
+        cause = "broker_closed" if connection.home is not None else "broker_unreachable"
+        actions: list[Action] = [] if connection.closed else [Deliver(connection), CloseClient(connection, cause)]
+        return actions + self._lost(connection.node_id, seq, now_ms, probe=False)
+
+    # Our own connections
+
+    def _channel_opened(self, node_id: NodeId, channel_id: int, shown: int, seq: Seq, now_ms: float) -> list[Action]:
+        load = self.cluster.loads.get(node_id)
+        if load is None:
+            return []
+        channel = Channel(channel_id=channel_id, node_id=node_id, established=seq, shown=shown, load=load)
+        self.cluster.channels[node_id] = channel
+        self.gate.channel_opened(channel)
+        return self.gate.review(seq, now_ms)
+
+    def _channel_closed(self, node_id: NodeId, channel_id: int | None, seq: Seq, now_ms: float) -> list[Action]:
+        self.gate.channel_failed(node_id)
+        channel = self.cluster.channels.get(node_id)
+        if channel is None or channel.channel_id != channel_id:
+            return []
+        del self.cluster.channels[node_id]
+        actions = self._lost(node_id, seq, now_ms, probe=False)
+        return actions + self.gate.channel_lost(channel, iter(list(self.connections.values())), seq, now_ms)
+
+    def _lost(self, node_id: NodeId, seq: Seq, now_ms: float, *, probe: bool) -> list[Action]:
+        before = self.cluster.view.brokers.get(node_id)
+        after = self.cluster.connection_lost(node_id, probe=probe)
+        if before is None or after is None:
+            return []
+        return self._changed(before, after, seq, now_ms)
+
+    def _probed(self, event: ProbeAnswered, seq: Seq, now_ms: float) -> list[Action]:
+        before = self.cluster.view.brokers.get(event.node_id)
+        head = self.cluster.view.head
+        after = self.cluster.probed(event, now_ms)
+        if before is None or after is None:
+            return []
+        actions: list[Action] = []
+        if not before.up:
+            actions.append(Noted("info", f"broker {event.node_id} is up at metadata offset {after.visible}"))
+        actions += self._changed(before, after, seq, now_ms)
+        if self.cluster.view.head is not head:
+            actions += self.gate.head_confirmed(seq, now_ms)
+        return actions
+
+    def _changed(self, before: Broker, after: Broker, seq: Seq, now_ms: float) -> list[Action]:
+        actions: list[Action] = []
+        if before.up and not after.up:
+            actions.append(Noted("warning", f"broker {after.node_id} is down: its positions are forgotten"))
+        return actions + self.gate.broker_changed(before, after, seq, now_ms)
+
+    def _head_answered(self, event: HeadAnswered, seq: Seq, now_ms: float) -> list[Action]:
+        actions, verdict = self.cluster.head_answered(event, now_ms)
+        if verdict is Verdict.REGRESSED:
+            self.sessions.reset(seq)
+        if verdict in (Verdict.CONFIRMED, Verdict.REGRESSED):
+            actions += self.gate.head_confirmed(seq, now_ms)
+        return actions
+
+    # What the shell may look at
+
+    def held_exchanges(self) -> Iterable[Exchange]:
+        """The reads that wait, the oldest first."""
+        return self.gate.held
