@@ -25,7 +25,7 @@ def decoder(message: Message, version: int) -> Callable[[bytes, int], tuple[dict
     Raises:
         CodecError: The table does not describe this version.
     """
-    _check_version(message, version)
+    check_version(message, version)
     return struct_decoder(message.body, version, message.is_flexible(version), "")
 
 
@@ -39,7 +39,7 @@ def encoder(message: Message, version: int) -> Callable[[Mapping[str, Any]], byt
     Raises:
         CodecError: The table does not describe this version.
     """
-    _check_version(message, version)
+    check_version(message, version)
     encode_body = struct_encoder(message.body, version, message.is_flexible(version), "")
 
     def encode(value: Mapping[str, Any]) -> bytes:
@@ -55,7 +55,12 @@ def encoder(message: Message, version: int) -> Callable[[Mapping[str, Any]], byt
     return encode
 
 
-def _check_version(message: Message, version: int) -> None:
+def check_version(message: Message, version: int) -> None:
+    """Refuse a version that the table does not describe.
+
+    Raises:
+        CodecError: Names the versions that it does.
+    """
     if version not in message.versions:
         covered = f"{message.versions.first} to {message.versions.last}"
         raise CodecError(

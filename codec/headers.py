@@ -139,6 +139,8 @@ def request_body_offset(payload: bytes) -> int:
     _, end = _client_id_span(payload)
     if version == 1:
         return end
+    if payload[end : end + 1] == b"\0":
+        return end + 1
     return skip_tag_section(payload, end, _REQUEST_TAGS)
 
 
@@ -152,6 +154,8 @@ def response_body_offset(payload: bytes, api_key: int, api_version: int) -> int:
         raise Truncated(0, "response_header", f"4 bytes wanted, {len(payload)} there")
     if response_header_version(api_key, api_version) == 0:
         return 4
+    if payload[4:5] == b"\0":
+        return 5
     return skip_tag_section(payload, 4, _RESPONSE_TAGS)
 
 

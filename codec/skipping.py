@@ -1,0 +1,205 @@
+"""From a table to a short program that finds the end of a value without decoding it.
+
+A program is the sequence of steps for one struct: pass so many bytes, then skip by a length prefix, or an array, or
+tagged fields. One interpreter runs it, and notes error codes on the way. The cost follows the number of elements, never
+the number of bytes: a megabyte of records is one addition. Because a program is data, an interpreter that stops and
+goes on between chunks can run the same programs.
+
+Used by `codec.walk` and `codec.splice`. What the skipper accepts is a superset of what `codec.decoding` accepts: it
+does not look into strings and tagged fields.
+"""
+
+import enum
+import struct
+from typing import Final, NamedTuple, final
+
+from codec.errors import Truncated
+from codec.layout import SIZE, minimum_size
+from codec.primitives import read_unsigned_varint
+from codec.schema import Array, Field, Scalar, Struct
+from codec.tags import skip_tag_section
+
+
+@final
+class Kind(enum.Enum):
+    """What a step skips after the bytes that it passes."""
+
+    NOTHING = "nothing"
+    COMPACT_BYTES = "compact bytes"
+    SHORT_BYTES = "bytes with an int16 length"
+    LONG_BYTES = "bytes with an int32 length"
+    COMPACT_ARRAY = "compact array"
+    ARRAY = "array with an int32 count"
+    TAGS = "tagged fields"
+    NULLABLE_STRUCT = "struct behind a byte that is negative for null"
+
+
+@final
+class Step(NamedTuple):
+    """One step. A plain tuple, because the interpreter unpacks some for every partition.
+
+    Attributes:
+        passed: How many bytes of fixed size to pass first.
+        error_at: Where in them an error code stands, -1 for nowhere.
+        kind: What to skip after them.
+        inner: The program of an array's element or of the struct.
+        element_size_min: The least size of an array's element.
+    """
+
+    passed: int
+    error_at: int
+    kind: Kind
+    inner: "Program" = ()
+    element_size_min: int = 0
+
+
+Program = tuple[Step, ...]
+
+
+def skip_program(
+    fields: tuple[Field, ...], version: int, flexible: bool, *, tags: bool, watch: bool = False
+) -> Program:
+    """Compile the untagged fields of a struct.
+
+    Args:
+        fields: The fields, in wire order.
+        version: The API version.
+        flexible: Whether that version is flexible.
+        tags: Whether to skip the struct's tagged section too.
+        watch: Whether an `error_code` among these very fields is noted; those of array elements always are.
+    """
+    steps: list[Step] = []
+    for field in Struct(fields).untagged(version):
+        steps += _field_steps(field, version, flexible, watch)
+    if tags and flexible:
+        steps.append(Step(0, -1, Kind.TAGS))
+    return _fused(steps)
+
+
+def skip(buffer: bytes, offset: int, program: Program, error_codes: set[int], field: str) -> int:
+    """The offset after one struct that starts at `offset`; error codes other than 0 are added to the set.
+
+    Raises:
+        CodecError: The bytes are no such struct; `field` says in the error what was skipped.
+    """
+    try:
+        offset = _run(buffer, offset, 1, program, error_codes, field)
+    except (IndexError, struct.error):
+        raise Truncated(len(buffer), field, "the bytes end within it") from None
+    if offset > len(buffer):
+        raise Truncated(len(buffer), field, f"{offset - len(buffer)} more bytes announced")
+    return offset
+
+
+_NOTHING: Final = Kind.NOTHING
+_COMPACT_BYTES: Final = Kind.COMPACT_BYTES
+_LONG_BYTES: Final = Kind.LONG_BYTES
+_SHORT_BYTES: Final = Kind.SHORT_BYTES
+_COMPACT_ARRAY: Final = Kind.COMPACT_ARRAY
+_ARRAY: Final = Kind.ARRAY
+_TAGS: Final = Kind.TAGS
+_int16 = struct.Struct(">h").unpack_from
+_int32 = struct.Struct(">i").unpack_from
+
+
+def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: set[int], field: str) -> int:
+    """Skip `count` structs.
+
+    Nothing is checked that need not be: reading beyond the end raises IndexError or struct.error, and skipping beyond
+    it shows in the result. Whoever calls with a count has compared it with the bytes that are left.
+    """
+    for _ in range(count):
+        for passed, error_at, kind, inner, element_size_min in program:
+            if error_at >= 0:
+                at = offset + error_at
+                if buffer[at + 1] or buffer[at]:
+                    error_codes.add(_int16(buffer, at)[0])
+            offset += passed
+            if kind is _TAGS:
+                offset = skip_tag_section(buffer, offset, field) if buffer[offset] else offset + 1
+            elif kind is _COMPACT_BYTES:
+                length = buffer[offset]
+                if length < 0x80:
+                    offset += length or 1
+                else:
+                    length, offset = read_unsigned_varint(buffer, offset, field)
+                    offset += length - 1
+            elif kind is _COMPACT_ARRAY:
+                elements = buffer[offset]
+                if elements < 2:
+                    offset += 1
+                else:
+                    elements, offset = read_unsigned_varint(buffer, offset, field)
+                    offset = _skip_elements(buffer, offset, elements - 1, inner, element_size_min, error_codes, field)
+            elif kind is _LONG_BYTES:
+                length = _int32(buffer, offset)[0]
+                offset += 4 if length < 0 else 4 + length
+            elif kind is _ARRAY:
+                elements = _int32(buffer, offset)[0]
+                offset += 4
+                if elements > 0:
+                    offset = _skip_elements(buffer, offset, elements, inner, element_size_min, error_codes, field)
+            elif kind is _SHORT_BYTES:
+                length = _int16(buffer, offset)[0]
+                offset += 2 if length < 0 else 2 + length
+            elif kind is not _NOTHING:
+                is_null = buffer[offset] > 0x7F
+                offset = offset + 1 if is_null else _run(buffer, offset + 1, 1, inner, error_codes, field)
+    return offset
+
+
+def _skip_elements(
+    buffer: bytes,
+    offset: int,
+    count: int,
+    program: Program,
+    element_size_min: int,
+    error_codes: set[int],
+    field: str,
+) -> int:
+    if count * element_size_min > len(buffer) - offset:
+        raise Truncated(min(offset, len(buffer)), field, f"{count} elements announced, too few bytes left for them")
+    if len(program) == 1 and program[0].kind is _NOTHING and program[0].error_at < 0:
+        return offset + count * program[0].passed
+    return _run(buffer, offset, count, program, error_codes, field)
+
+
+def _field_steps(field: Field, version: int, flexible: bool, watch: bool) -> Program:
+    match field.type:
+        case Array():
+            return (_array_step(field.type.element, version, flexible),)
+        case Struct():
+            inner = skip_program(field.type.fields, version, flexible, tags=True, watch=watch)
+            return (Step(0, -1, Kind.NULLABLE_STRUCT, inner),) if field.nullable_in(version) else inner
+        case _:
+            return (_scalar_step(field.type, flexible, watch and field.name == "error_code"),)
+
+
+def _array_step(element: Scalar | Struct, version: int, flexible: bool) -> Step:
+    if isinstance(element, Struct):
+        inner = skip_program(element.fields, version, flexible, tags=True, watch=True)
+    else:
+        inner = (_scalar_step(element, flexible, False),)
+    kind = Kind.COMPACT_ARRAY if flexible else Kind.ARRAY
+    return Step(0, -1, kind, inner, minimum_size(element, version, flexible))
+
+
+def _scalar_step(of: Scalar, flexible: bool, watch: bool) -> Step:
+    if of in SIZE:
+        return Step(SIZE[of], 0 if watch else -1, Kind.NOTHING)
+    if flexible:
+        return Step(0, -1, Kind.COMPACT_BYTES)
+    return Step(0, -1, Kind.SHORT_BYTES if of is Scalar.STRING else Kind.LONG_BYTES)
+
+
+def _fused(steps: list[Step]) -> Program:
+    """Let each step pass the fixed bytes before it; a step carries one error code at most."""
+    fused: list[Step] = []
+    for step in steps:
+        last = fused[-1] if fused else None
+        if last is None or last.kind is not Kind.NOTHING or (last.error_at >= 0 and step.error_at >= 0):
+            fused.append(step)
+            continue
+        error_at = last.passed + step.error_at if step.error_at >= 0 else last.error_at
+        fused[-1] = step._replace(passed=last.passed + step.passed, error_at=error_at)
+    return tuple(fused)
