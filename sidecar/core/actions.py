@@ -78,7 +78,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ProbeHead:
-    """Ask for the head through this broker; report `events.HeadAnswered` or `events.HeadFailed` with the same ``asked``."""
+    """Ask for the head through this broker; report `HeadAnswered` or `HeadFailed` with the same ``asked``."""
 
     via: NodeId
     asked: Seq
@@ -86,7 +86,7 @@ class ProbeHead:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """For metrics and log: a read that was held goes on. ``outcome``: proven, freshest, stale, error, close, client_left."""
+    """For metrics and log: a hold ended. ``outcome``: proven, freshest, stale, error, close, client_left."""
 
     exchange: Exchange
     why: str

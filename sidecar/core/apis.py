@@ -20,7 +20,7 @@ class Kind(Enum):
     WRITE = "write"
     """A metadata write: goes to the client's own broker, never ahead of a read that came before it."""
     CREATE = "create"
-    """A Metadata request that may create topics: gated like a read, on the client's own broker, answered like a write."""
+    """A Metadata request that creates topics: gated like a read, on the client's own broker, answered like a write."""
 
 
 class Trace(Enum):

@@ -1,8 +1,8 @@
 """Bounds: what a session requires of a broker before that broker may answer its reads (consistency.md section 4).
 
-A bound is a number, or a *promise* that a later probe turns into a number: "at least the head as of any probe sent after
-event s", "at least what broker b had at event s". Promises cost nothing when they are made and are redeemed together, for
-everybody who waits, by the first probe that was sent after them.
+A bound is a number, or a *promise* that a later probe turns into a number: "at least the head as of any probe sent
+after event s", "at least what broker b had at event s". Promises cost nothing when they are made and are redeemed
+together, for everybody who waits, by the first probe that was sent after them.
 
 Pure values and arithmetic; who probes, and when, is not known here.
 """

@@ -1,7 +1,7 @@
 """The cluster as the sidecar knows it: brokers, positions, head, and the questions that keep them true.
 
-Owns the current `View`. Knows nothing of clients or sessions: `sidecar.core.gate` says what it waits for with `want`, and is told
-what changed by the return values.
+Owns the current `View`. Knows nothing of clients or sessions: `sidecar.core.gate` says what it waits for with `want`,
+and is told what changed by the return values.
 """
 
 from dataclasses import dataclass, replace
@@ -67,7 +67,7 @@ class Cluster:
     # Discovery
 
     def described(self, event: ClusterDescribed) -> tuple[list[Action], bool]:
-        """Takes over the set of brokers. True: this is another cluster, and no number of the former one means anything."""
+        """Takes over the set of brokers. True: another cluster, where no number of the former one means anything."""
         actions: list[Action] = []
         other = self.cluster_id is not None and event.cluster_id != self.cluster_id
         if other:
@@ -183,8 +183,8 @@ class Cluster:
         return [
             Noted(
                 "warning",
-                "DescribeQuorum is refused: grant Describe on the cluster to the sidecar's principal. Until then the highest "
-                "broker position stands in for the head, and read-your-writes across brokers is not promised",
+                "DescribeQuorum is refused: grant Describe on the cluster to the sidecar's principal. Until then the "
+                "highest broker position stands in for the head, and read-your-writes across brokers is not promised",
             )
         ]
 

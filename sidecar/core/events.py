@@ -80,7 +80,7 @@ class AnswerMade:
 
 @dataclass(frozen=True, slots=True)
 class ChannelOpened:
-    """A channel for routed reads is open; ``shown``: the position that its own ApiVersions answer carried, -1 if none."""
+    """A channel for routed reads is open; ``shown``: the position in its own ApiVersions answer, -1 if none."""
 
     node_id: NodeId
     channel_id: int
@@ -131,7 +131,7 @@ class HeadAnswered:
 
 @dataclass(frozen=True, slots=True)
 class HeadFailed:
-    """DescribeQuorum was not answered; ``refused``: our principal lacks the privilege (error 31), or no broker offers it."""
+    """DescribeQuorum was not answered; ``refused``: no privilege (error 31), or no broker offers it."""
 
     via: NodeId
     asked: Seq

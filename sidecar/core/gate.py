@@ -1,7 +1,7 @@
 """The gate: which gated request goes where and when, and what its answer leaves behind in its session.
 
-Joins the order of each connection (`connection`), what sessions are owed (`sessions`, `levels`), what is known of the cluster
-(`cluster`) and the choice of a broker (`routing`). Holds what cannot go, each with a deadline.
+Joins the order of each connection (`connection`), what sessions are owed (`sessions`, `levels`), what is known of the
+cluster (`cluster`) and the choice of a broker (`routing`). Holds what cannot go, each with a deadline.
 """
 
 from collections.abc import Iterator
@@ -178,7 +178,7 @@ class Gate:
         return self.review(seq, now_ms)
 
     def broker_changed(self, before: Broker, broker: Broker, seq: Seq, now_ms: float) -> list[Action]:
-        """A broker was probed, or lost: its position, or that it is another process now, turns promises into numbers."""
+        """A broker was probed, or lost: what its position, or its being another process now, does to promises."""
         self._sessions.broker_probed(broker)
         self._ask_again = True
         for held in self.held.values():
@@ -349,7 +349,7 @@ class Gate:
         return [OpenChannel(node_id)]
 
     def _ahead(self, held: HeldRead) -> list[NodeId]:
-        """Whom to probe for a read that waits for a number: its own broker if it must answer, else those farthest ahead."""
+        """Whom to probe for a read that waits for a number: the one that must answer, else those farthest ahead."""
         exchange = held.exchange
         if held.follows is not None:
             return [held.follows.node_id]

@@ -1,7 +1,8 @@
 """The head of the metadata log: which answers about it may be believed (consistency.md sections 3, 4 and 8).
 
 A deposed leader goes on answering DescribeQuorum with a high watermark that lies below acknowledged writes. An answer
-therefore counts only with a lease: a majority of the voters fetched from that leader a moment ago, by the leader's own clock.
+therefore counts only with a lease: a majority of the voters fetched from that leader a moment ago, by the leader's own
+clock.
 """
 
 from collections.abc import Iterable, Mapping
@@ -72,10 +73,10 @@ class Verdict(Enum):
 
 
 def lease_holds(answer: QuorumAnswer) -> bool:
-    """Whether a majority of the voters, the leader included, fetched within `LEASE_MS` of the leader's own current time.
+    """Whether a majority of the voters, the leader included, fetched within `LEASE_MS` of the leader's own time.
 
-    The leader shows its current time as its own ``LastCaughtUpTimestamp``. With pre-vote (Kafka 4.x) no other leader can have
-    been elected meanwhile, under bounded clock rates; on 3.9 the check narrows the window.
+    The leader shows its current time as its own ``LastCaughtUpTimestamp``. With pre-vote (Kafka 4.x) no other leader
+    can have been elected meanwhile, under bounded clock rates; on 3.9 the check narrows the window.
     """
     now = next((v.last_caught_up_ms for v in answer.voters if v.replica_id == answer.leader_id), -1)
     if now < 0:

@@ -1,7 +1,7 @@
 """Positions: how probe answers become what is known of each broker (consistency.md sections 2 and 3).
 
-The probe is an ApiVersions answer, whose ``finalized_features_epoch`` is the offset of the broker's metadata image. Knows
-nothing of who sends probes, nor of sessions.
+The probe is an ApiVersions answer, whose ``finalized_features_epoch`` is the offset of the broker's metadata image.
+Knows nothing of who sends probes, nor of sessions.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Probing: when which broker is asked for its position, and who is asked for the head.
 
-While anyone waits the next probe goes out as the last is answered, at least ``min_interval_ms`` apart; otherwise one every
-``idle_interval_ms``. One probe answers all who wait for it, so its cost does not depend on the request rate.
+While anyone waits the next probe goes out as the last is answered, at least ``min_interval_ms`` apart; otherwise one
+every ``idle_interval_ms``. One probe answers all who wait for it, so its cost does not depend on the request rate.
 """
 
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from sidecar.core.ids import NEVER, NodeId, Seq
 
 HEDGE_MS = 200
-"""An answer about the head that takes longer is asked for through another broker as well (a stopped controller makes every
-forwarded request hang)."""
+"""An answer about the head that takes longer is asked for through another broker as well (a stopped controller makes
+every forwarded request hang)."""
 RETRY_MS = 20
 """Between attempts at the head that were answered but did not count."""
 

@@ -61,8 +61,8 @@ Decision = Forward | Hold
 
 
 def decide(question: Question, view: View, loads: Mapping[NodeId, Load], seq: Seq) -> Decision:
-    """Chooses among the brokers that satisfy the bound and speak the version: fewest requests in flight, then the client's
-    own broker, then the smallest lag, then each in its turn.
+    """Chooses among the brokers that satisfy the bound and speak the version: fewest requests in flight, then the
+    client's own broker, then the smallest lag, then each in its turn.
 
     The client's own broker comes second because a promise on it is free: moving a session costs a probe.
 

@@ -68,7 +68,7 @@ class Sessions:
         return iter(self._sessions.values())
 
     def of(self, name: str, seq: Seq, now_ms: float) -> Session:
-        """The session of that name; a new one is owed the head as of now, since what it was promised before is unknown."""
+        """The session of that name; a new one is owed the head as of now: what it was promised before is unknown."""
         session = self._sessions.get(name)
         if session is None:
             session = self._sessions[name] = Session(name)

@@ -7,7 +7,8 @@ Duties of the driver (`sidecar.net.driver`):
 - give plain requests straight to their connection (`ClientConnection.pass_through`): only what is gated comes here;
 - stop reading from a client while `ClientConnection.accepts` says no.
 
-Time enters only as ``now_ms``; order only as the sequence numbers given out here. The same events give the same actions.
+Time enters only as ``now_ms``; order only as the sequence numbers given out here. The same events give the same
+actions.
 """
 
 from collections.abc import Iterable
@@ -74,7 +75,7 @@ class Sidecar:
         self._forget_ms = float("-inf")
 
     def open_client(self, node_id: NodeId | None) -> ClientConnection | None:
-        """A client connected to the port of ``node_id``, or to the bootstrap port (None), which any live broker may serve.
+        """A client connected to the port of ``node_id``, or to the bootstrap port (None): any live broker serves it.
 
         Returns:
             Its connection, whose ``node_id`` is the broker to connect to; None when no broker can serve it.

@@ -1,7 +1,7 @@
 """What the sidecar knows of the cluster, as values: brokers, their positions, the head of the metadata log.
 
-A `View` never changes; `sidecar.core.positions` and `sidecar.core.head` replace it when a probe is answered. A decision is
-taken on one view from beginning to end, so no list can change between the check and the use.
+A `View` never changes; `sidecar.core.positions` and `sidecar.core.head` replace it when a probe is answered. A decision
+is taken on one view from beginning to end, so no list can change between the check and the use.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Broker:
     positions: bool = True
 
     def speaks(self, api_key: int, api_version: int) -> bool:
-        """Whether the broker offers this version; unknown versions are the client's own risk, so only known ones exclude."""
+        """Whether the broker offers this version; only known versions exclude: unknown ones are the client's risk."""
         if not self.versions:
             return True
         lowest, highest = self.versions.get(api_key, (0, -1))
@@ -80,8 +80,8 @@ class Channel:
 
     Attributes:
         channel_id: names it to the shell.
-        established: when it was open; a position proves something about it only if the probe was sent later (a process that
-            answers after this moment is the one that accepted the connection).
+        established: when it was open; a position proves something about it only if the probe was sent later (a process
+            that answers after this moment is the one that accepted the connection).
         shown: the position that this very connection reported (ApiVersions); a lower bound as long as it lives.
         load: of the broker, shared by all its channels.
     """
