@@ -85,11 +85,10 @@ def read_document(text: str, name: str, environment: Mapping[str, str]) -> Docum
             value = None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            why = printable(" ".join(part for part in (error.context, error.problem) if part))
-            reader.refuse((), mark.line + 1 if mark else 1, f"not YAML: {why}")
+            reader.refuse((), mark.line + 1 if mark else 1, f"not YAML: {_syntax(error)}")
         except yaml.reader.ReaderError as error:
             line = text.count("\n", 0, error.position) + 1
-            reader.refuse((), line, f"not YAML: character U+{ord(str(error.character)):04X} is not allowed")
+            reader.refuse((), line, f"not YAML: character U+{error.character:04X} is not allowed")
     return Document(
         name=name,
         value=value,
@@ -213,6 +212,11 @@ class _Reader:
         for reason in missing:
             self.refuse(path, _line(event), reason)
         return value
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> str:
+    problem = error.problem or error.context or "the text ends too early"
+    return "indent with spaces, not tabs" if "'\\t'" in problem else printable(problem)
 
 
 def _line(event: yaml.Event) -> int:

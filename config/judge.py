@@ -27,17 +27,25 @@ def judge(model: type[Model], value: Plain) -> tuple[Model | None, list[Broken]]
     """Check `value` as a whole.
 
     Returns:
-        The model and no faults, or None and the faults: places from the top of `value`, reasons without values.
+        The model and no faults, or None and the faults: places from the top of `value`, reasons without values. A key
+        with a wrong value has no other fault, and one that is not supported yet is not asked to agree with others.
     """
     result: Model | None = None
-    broken: list[Broken] = []
+    values: list[Broken] = []
+    agreement: list[Broken] = []
     try:
         result = model.model_validate(value)
     except ValidationError as error:
         for details in error.errors(include_url=False, include_input=False):
-            broken.extend(_broken(model, details))
-    seen = {path for path, _ in broken}
-    broken.extend((path, reason) for path, reason in _unsupported((), value) if path not in seen)
+            if details["type"] == rules.RULES_BROKEN:
+                below = rules.broken_rules(details["ctx"])
+                agreement.extend(((*details["loc"], *path), reason) for path, reason in below)
+            else:
+                values.append(_broken(model, details))
+    wrong = {path for path, _ in values}
+    later = [(path, reason) for path, reason in _unsupported((), value) if path not in wrong]
+    refused = {path for path, _ in later}
+    broken = [*values, *later, *(fault for fault in agreement if fault[0] not in refused)]
     return (None if broken else result), broken
 
 
@@ -49,15 +57,11 @@ def _unsupported(path: KeyPath, value: Plain) -> Iterator[Broken]:
         yield from _unsupported(at, entry)
 
 
-def _broken(model: type[BaseModel], details: ErrorDetails) -> Iterator[Broken]:
+def _broken(model: type[BaseModel], details: ErrorDetails) -> Broken:
     path = details["loc"]
-    context: dict[str, Any] = details.get("ctx", {})
-    if details["type"] == rules.RULES_BROKEN:
-        yield from (((*path, *below), reason) for below, reason in rules.broken_rules(context))
-    elif path and path[-1] == "[key]":
-        yield path[:-1], _unknown(model, path[:-1])
-    else:
-        yield path, _reason(model, path, details["type"], context) or details["msg"]
+    if path and path[-1] == "[key]":
+        return path[:-1], _unknown(model, path[:-1])
+    return path, _reason(model, path, details["type"], details.get("ctx", {})) or details["msg"]
 
 
 def _reason(model: type[BaseModel], path: KeyPath, kind: str, context: dict[str, Any]) -> str | None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from config.faults import KeyPath
+from config.values import Whole
 
 Pattern: TypeAlias = tuple[str, ...]
 ANY: Final = "*"
@@ -32,7 +33,9 @@ class Key:
         required: whether it has no default.
         default: as YAML would give it; None for sections and required keys too.
         choices: the words it accepts, if it accepts only some.
-        description: one sentence for users; empty for sections that only group.
+        kind: the type of its value, without None; a section's model.
+        bounds: the least and the greatest number, both accepted; None where it is no number.
+        description: one sentence for users.
         entry_names: what the keys below may be called, if this is a section.
     """
 
@@ -41,6 +44,8 @@ class Key:
     required: bool
     default: Any
     choices: tuple[str, ...]
+    kind: Any
+    bounds: tuple[int, int] | None
     description: str
     entry_names: tuple[str, ...]
 
@@ -87,6 +92,8 @@ def _section(at: Pattern, model: type[BaseModel], *, required: bool, description
         required=required,
         default=None,
         choices=(),
+        kind=model,
+        bounds=None,
         description=description or (model.__doc__ or ""),
         entry_names=tuple(model.model_fields),
     )
@@ -114,6 +121,8 @@ def _field(at: Pattern, info: FieldInfo) -> Iterator[Key]:
         required=info.is_required(),
         default=None if info.is_required() else _default(info),
         choices=tuple(get_args(kind)) if get_origin(kind) is Literal else (),
+        kind=kind,
+        bounds=next(((mark.minimum, mark.maximum) for mark in info.metadata if isinstance(mark, Whole)), None),
         description=description,
         entry_names=entry_names,
     )

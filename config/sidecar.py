@@ -54,6 +54,7 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
+TIB = 2**40
 
 
 class Section(BaseModel):
@@ -76,7 +77,7 @@ class Ssl(Section):
     key_password_file: File | None = None
     """File that holds the password of the private key."""
     verify_hostname: Flag = True
-    """Whether the broker's certificate must carry the name that was dialled."""
+    """Whether the peer's certificate must carry the name that was dialled."""
 
 
 class Sasl(Section):
@@ -231,7 +232,7 @@ class Limits(Section):
     """Size of a request or answer; a larger one closes its connection."""
     held_requests: Annotated[int, Whole(1, 1_000_000)] = 10_000
     """Requests that wait for a broker to catch up, in all."""
-    held_bytes: Annotated[int, Whole(1024, INT64_MAX)] = 67_108_864
+    held_bytes: Annotated[int, Whole(1024, TIB)] = 67_108_864
     """Bytes of the requests that wait, in all."""
     overtaken_answer_bytes: Annotated[int, Whole(0, INT32_MAX)] = 1_048_576
     """Bytes of answers kept behind a held read of a connection before reading from its client pauses."""

@@ -265,7 +265,7 @@ Address: TypeAlias = Annotated[
     HostPort,
     PlainValidator(_address),
     PlainSerializer(str),
-    WithJsonSchema({"type": "string", "pattern": r"^.+:.+$"}),
+    WithJsonSchema({"type": "string", "pattern": r"^.+:.+$|\$\{"}),
 ]
 Ports: TypeAlias = Annotated[
     PortRange,
