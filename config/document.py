@@ -20,6 +20,7 @@ from config.faults import Fault, KeyPath, dotted, printable
 DOCUMENT_BYTES_MAX: Final = 1 << 20
 DEPTH_MAX: Final = 16
 NODES_MAX: Final = 20_000
+SCALAR_LENGTH_MAX: Final = 4096
 
 Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | int | bool | None"
 
@@ -185,6 +186,9 @@ class _Reader:
 
     def _scalar(self, path: KeyPath, event: yaml.ScalarEvent) -> Plain:
         text: str = event.value
+        if len(text) > SCALAR_LENGTH_MAX:
+            self.refuse(path, _line(event), f"must be at most {SCALAR_LENGTH_MAX} characters")
+            return None
         if "${" in text:
             return self._substituted(path, event, text)
         if not event.implicit[0]:
@@ -209,7 +213,7 @@ class _Reader:
             return ""
 
         value = _VARIABLE.sub(replacement, text)
-        for reason in missing:
+        for reason in dict.fromkeys(missing):
             self.refuse(path, _line(event), reason)
         return value
 

@@ -61,15 +61,21 @@ def _broken(model: type[BaseModel], details: ErrorDetails) -> Broken:
     path = details["loc"]
     if path and path[-1] == "[key]":
         return path[:-1], _unknown(model, path[:-1])
+    if details["type"] == "missing":
+        return _required_below(model, path), "required"
     return path, _reason(model, path, details["type"], details.get("ctx", {})) or details["msg"]
+
+
+def _required_below(model: type[BaseModel], path: KeyPath) -> KeyPath:
+    """The first key without a default in a section that is missing as a whole; `path` itself if it is no section."""
+    inside = (key for key in catalogue(model).values() if key.pattern[: len(path)] == path)
+    return next((key.pattern for key in inside if key.required and not key.is_section), path)
 
 
 def _reason(model: type[BaseModel], path: KeyPath, kind: str, context: dict[str, Any]) -> str | None:
     match kind:
         case "value_error":
             return str(context["error"])
-        case "missing":
-            return "required"
         case "extra_forbidden":
             return _unknown(model, path)
         case "literal_error":

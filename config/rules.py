@@ -7,7 +7,6 @@ reason of every rule it breaks. The models call them; nothing here knows files o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pydantic_core import PydanticCustomError
@@ -75,8 +74,9 @@ def listener_faults(listener: Listener) -> Iterator[Broken]:
 def sidecar_faults(config: SidecarConfig) -> Iterator[Broken]:
     """Listener names are unique, no two sockets claim one port, and the sidecar does not bootstrap from itself."""
     yield from _name_faults(config.listeners)
-    for (_, one), (index, other) in combinations(enumerate(config.listeners), 2):
-        yield from _collisions(one, index, other)
+    for index, listener in enumerate(config.listeners):
+        found = (list(_collisions(earlier, index, listener)) for earlier in config.listeners[:index])
+        yield from next(filter(None, found), ())
     for index, listener in enumerate(config.listeners):
         yield from _admin_collisions(config.admin.bind, index, listener)
     for index, server in enumerate(config.cluster.bootstrap_servers):

@@ -63,8 +63,9 @@ def _accepted(at: Pattern, source: Schema, definitions: dict[str, Schema]) -> Sc
             return {"type": "object", "properties": below, "additionalProperties": False}
         case {"type": "array", "items": dict(entry)}:
             counts = {name: source[name] for name in ("minItems", "maxItems")}
-            entries = {"type": "array", "items": _written_out((*at, ANY), entry, definitions), **counts}
-            return entries if "$ref" in entry else _any(entries, {"type": "string", "minLength": 1})
+            below = _written_out((*at, ANY), entry, definitions)
+            entries = {"type": "array", "items": below, **counts}
+            return entries if "$ref" in entry else _any(entries, below)
         case {"enum": list(words)}:
             return _words(words)
         case {"type": "boolean"}:

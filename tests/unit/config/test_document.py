@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.document import DEPTH_MAX, DOCUMENT_BYTES_MAX, NODES_MAX, Document, Plain, read_document
+from config.document import DEPTH_MAX, DOCUMENT_BYTES_MAX, NODES_MAX, SCALAR_LENGTH_MAX, Document, Plain, read_document
 from config.faults import dotted
 
 
@@ -90,7 +90,7 @@ def test_variables_in_keys_stay() -> None:
 
 
 def test_faulty_variables_are_named_and_spare_their_key_further_faults() -> None:
-    document = read("a: ${GONE}-${ALSO_GONE}\nb: ['${']\nc: ${9}\n")
+    document = read("a: ${GONE}-${ALSO_GONE}-${GONE}\nb: ['${']\nc: ${9}\n")
     form = "`${` must be followed by a variable's name and `}`; write `$${` for the text `${`"
     assert [str(fault) for fault in document.faults] == [
         "f.yaml:1: a: environment variable GONE is not set",
@@ -130,6 +130,9 @@ def test_the_first_of_two_equal_keys_keeps_its_lines() -> None:
 
 def test_a_document_is_bounded_in_size_depth_and_number() -> None:
     assert faults("a: " + "x" * DOCUMENT_BYTES_MAX) == [f"f.yaml:1: must be at most {DOCUMENT_BYTES_MAX} bytes"]
+    assert faults("a: " + "x" * (SCALAR_LENGTH_MAX + 1)) == [
+        f"f.yaml:1: a: must be at most {SCALAR_LENGTH_MAX} characters"
+    ]
     assert faults("[" * 500_000) == [f"f.yaml:1: must not nest deeper than {DEPTH_MAX} levels"]
     assert faults("a: [" + "1," * NODES_MAX + "]") == [f"f.yaml:1: must have at most {NODES_MAX} keys and values"]
 

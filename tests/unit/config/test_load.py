@@ -99,7 +99,7 @@ wait_timeout_ms: 5
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "f.yaml:1: cluster: required"),
+        ("", "f.yaml:1: cluster.bootstrap_servers: required"),
         ("5", "f.yaml:1: must be a section with keys of its own, or left out"),
         (CLUSTER + "limits:\n", "f.yaml:2: limits: must be a section with keys of its own, or left out"),
         (CLUSTER + "listeners: {}\n", "f.yaml:2: listeners: must be a list"),
@@ -208,6 +208,14 @@ def test_the_parts_of_a_login_must_agree(security: str, expected: list[str]) -> 
 def test_keys_must_agree(rest: str, expected: str) -> None:
     text = rest if rest.startswith("cluster") else CLUSTER + rest
     assert [fault.partition(": ")[2] for fault in faults(text)] == [expected]
+
+
+def test_a_listener_that_collides_with_many_is_told_of_one() -> None:
+    listeners = ", ".join(f"{{name: l{index}, bind: 'h:{index + 1}', node_ports: 100-200}}" for index in range(4))
+    assert faults(f"{CLUSTER}listeners: [{listeners}]\n") == [
+        f"f.yaml:2: listeners[{index}].node_ports: must not overlap those of listener `l0` (100-200)"
+        for index in (1, 2, 3)
+    ]
 
 
 def test_listeners_on_different_addresses_may_use_the_same_ports() -> None:
