@@ -136,7 +136,7 @@ class Field:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Message:
     """A request or a response in all the versions that Kafka 3.9 to 4.4 accept; compared by identity.
 
@@ -153,6 +153,9 @@ class Message:
     versions: Versions
     flexible: Versions | None
     body: Struct
+
+    def __repr__(self) -> str:
+        return f"<table of the {self.api_key.name} {self.direction}>"
 
     def is_flexible(self, version: int) -> bool:
         """Whether this version has compact lengths and tagged fields (KIP-482)."""
