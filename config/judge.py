@@ -63,7 +63,7 @@ def _broken(model: type[BaseModel], details: ErrorDetails) -> Broken:
         return path[:-1], _unknown(model, path[:-1])
     if details["type"] == "missing":
         return _required_below(model, path), "required"
-    return path, _reason(model, path, details["type"], details.get("ctx", {})) or details["msg"]
+    return path, _reason(model, path, details["type"], details.get("ctx", {}))
 
 
 def _required_below(model: type[BaseModel], path: KeyPath) -> KeyPath:
@@ -72,7 +72,7 @@ def _required_below(model: type[BaseModel], path: KeyPath) -> KeyPath:
     return next((key.pattern for key in inside if key.required and not key.is_section), path)
 
 
-def _reason(model: type[BaseModel], path: KeyPath, kind: str, context: dict[str, Any]) -> str | None:
+def _reason(model: type[BaseModel], path: KeyPath, kind: str, context: dict[str, Any]) -> str:
     match kind:
         case "value_error":
             return str(context["error"])
@@ -82,12 +82,12 @@ def _reason(model: type[BaseModel], path: KeyPath, kind: str, context: dict[str,
             key = key_at(model, path)
             accepted = unsupported.accepted_at(path) or (key.choices if key else ())
             return f"must be {unsupported.listed([str(choice) for choice in accepted if choice is not None])}"
-        case "model_type" | "mapping_type" | "dict_type":
+        case "model_type" | "dict_type":
             return "must be a section with keys of its own, or left out"
         case "tuple_type":
             return "must be a list"
         case _:
-            return None
+            raise AssertionError(f"the models report nothing else, but {kind} at {path}")
 
 
 def _unknown(model: type[BaseModel], path: KeyPath) -> str:

@@ -46,6 +46,7 @@ def test_an_unusable_secret_is_refused_without_showing_it(tmp_path: Path, conten
     with pytest.raises(ConfigError) as caught:
         read_secret(path)
     assert str(caught.value) == f"{path}: {reason}"
+    assert caught.value.__context__ is None
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
 

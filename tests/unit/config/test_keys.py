@@ -224,3 +224,51 @@ def schema_leaves(at: tuple[str, ...], schema: Schema) -> Iterator[tuple[str, Sc
         yield from schema_leaves((*at, ANY), schema["items"])
     else:
         yield spelled(at), schema
+
+
+ODD: Final[tuple[Plain, ...]] = (
+    None,
+    True,
+    0,
+    -1,
+    10**18,
+    "",
+    "x",
+    "h:1",
+    "1-5",
+    "null",
+    [],
+    ["x"],
+    [None],
+    {},
+    {"x": 1},
+)
+REASON: Final = re.compile(
+    r"(must |required|unknown key|not yet supported|has |is |port must )[^\n]+|required|unknown key"
+)
+
+
+def everywhere(path: KeyPath, value: Plain) -> Iterator[KeyPath]:
+    for at, entry in children(value, path):
+        yield at
+        yield from everywhere(at, entry)
+
+
+def replaced(tree: Plain, path: KeyPath, value: Plain) -> Plain:
+    if not path:
+        return value
+    first, rest = path[0], path[1:]
+    entries = {at[-1]: replaced(entry, rest, value) if at[-1] == first else entry for at, entry in children(tree, ())}
+    return {str(key): entry for key, entry in entries.items()} if isinstance(tree, dict) else list(entries.values())
+
+
+def test_any_value_anywhere_is_taken_or_refused_in_our_words() -> None:
+    tree = read_document(EXAMPLE.read_text(), "sidecar.yaml", {}).value
+    outcomes = {True: 0, False: 0}
+    for path in everywhere((), tree):
+        for value in ODD:
+            config, broken = judge(SidecarConfig, replaced(tree, path, value))
+            assert (config is None) == bool(broken)
+            assert [reason for _, reason in broken if not REASON.fullmatch(reason)] == []
+            outcomes[config is None] += 1
+    assert min(outcomes.values()) > 0

@@ -105,6 +105,11 @@ wait_timeout_ms: 5
         (CLUSTER + "listeners: {}\n", "f.yaml:2: listeners: must be a list"),
         (CLUSTER + "listeners: []\n", "f.yaml:2: listeners: must have at least one entry"),
         ("cluster: {bootstrap_servers: []}\n", "f.yaml:1: cluster.bootstrap_servers: must have at least one entry"),
+        (
+            f"cluster: {{bootstrap_servers: [{'h, ' * 101}]}}",
+            "f.yaml:1: cluster.bootstrap_servers: must have at most 100 entries",
+        ),
+        ("cluster: {bootstrap_servers: [h:1, [h:2]]}", "f.yaml:1: cluster.bootstrap_servers[1]: must be text"),
         ("cluster: {bootstrap_servers: 9092}\n", "f.yaml:1: cluster.bootstrap_servers: must be a list"),
         (
             CLUSTER + "consistency: {apis: []}\n",
