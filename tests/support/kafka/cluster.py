@@ -5,6 +5,7 @@ cluster, with the interpreter, or, if that is killed, through the watchdog.
 """
 
 import atexit
+import functools
 import os
 import signal
 import subprocess
@@ -226,20 +227,23 @@ class KafkaCluster:
         """How far this broker has read the metadata log; raises as `ask_once`."""
         return offsets.image_offset(self.brokers[broker_id])
 
-    def wait_caught_up(self, *, timeout_s: float = 30.0) -> None:
+    def wait_caught_up(self, *, effective: bool = False, timeout_s: float = 30.0) -> None:
         """Return when every running broker has read all that was committed when this was called.
+
+        Args:
+            effective: wait until it also acts on it. A broker publishes one batch of records after the other, and of
+                each its image first, then what authorizer, token cache and the like make of it. So all that an image
+                shows is in effect once a *later* image was seen; an image may well have jumped over the head.
+            timeout_s: for each broker and image.
 
         Raises:
             KafkaHarnessError: if one has not after `timeout_s`.
         """
         target = self.head().offset
         for broker_id in self._running_brokers():
-            address = self.brokers[broker_id]
-            self._wait_until(
-                lambda address=address: (_or_none(offsets.image_offset, address) or -1) >= target,  # type: ignore[misc]
-                f"broker {broker_id} has not reached offset {target}",
-                timeout_s,
-            )
+            shown = self._wait_read(broker_id, target, timeout_s)
+            if effective:
+                self._wait_read(broker_id, shown + 1, timeout_s)
 
     def wait_ready(self, *, timeout_s: float = READY_TIMEOUT_S) -> None:
         """Return when every running broker answers, is caught up and knows all running brokers.
@@ -249,10 +253,9 @@ class KafkaCluster:
         """
         running = set(self._running_brokers())
         for broker_id in sorted(running):
-            address = self.brokers[broker_id]
             self._wait_until(
-                lambda address=address: _or_none(offsets.known_brokers, address) == running,  # type: ignore[misc]
-                f"broker {broker_id} does not know all of {sorted(running)}",
+                functools.partial(self._knows, broker_id, running),
+                f"broker {broker_id} does not know just {sorted(running)}",
                 timeout_s,
             )
         self.wait_caught_up(timeout_s=timeout_s)
@@ -319,6 +322,20 @@ class KafkaCluster:
     def _delay(self, node_id: int, delay_ms: float | None, *, feed_only: bool) -> None:
         pairs = [(node_id, controller_id) for controller_id in self.controllers]
         self._running_relay.delay(pairs, delay_ms, feed_only=feed_only)
+
+    def _wait_read(self, broker_id: int, offset: int, timeout_s: float) -> int:
+        shown: list[int] = []
+
+        def has_read() -> bool:
+            found = _or_none(offsets.image_offset, self.brokers[broker_id])
+            shown[:] = [] if found is None or found < offset else [found]
+            return bool(shown)
+
+        self._wait_until(has_read, f"broker {broker_id} has not reached offset {offset}", timeout_s)
+        return shown[0]
+
+    def _knows(self, broker_id: int, broker_ids: set[int]) -> bool:
+        return _or_none(offsets.known_brokers, self.brokers[broker_id]) == broker_ids
 
     def _running_brokers(self) -> list[int]:
         return [broker_id for broker_id in self.brokers if broker_id in self._nodes and broker_id not in self._stopped]
