@@ -63,7 +63,10 @@ class Unwatch:
 
 @dataclass(frozen=True, slots=True)
 class ResetProbe:
-    """The probe connection of this broker did not answer in time: close it and open another."""
+    """This broker did not answer a probe in time: close its probe connection and open another.
+
+    Close its channel for routed reads too and report `events.ChannelClosed`: what waits there is decided again.
+    """
 
     node_id: NodeId
 

@@ -9,6 +9,7 @@ Pure values and arithmetic; who probes, and when, is not known here.
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Offset, Seq
 from sidecar.core.view import Broker, Channel, Head
@@ -25,6 +26,10 @@ class Why(Enum):
     BROKER_BEHIND = "broker behind"
     NOT_EFFECTIVE = "not effective"
     CONNECTING = "connecting"
+
+
+GONE: Final = -1
+"""No incarnation at all: the broker left the cluster, or its address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,11 @@ class Bound:
             del self.brokers[broker.node_id]
 
     def give_up_broker(self, node_id: NodeId, incarnation: int) -> None:
-        """Turns a promise on an incarnation that ended into one on the head, which includes all that any broker had."""
+        """Turns a promise on an incarnation that ended into one on the head, which includes all that any broker had.
+
+        Args:
+            incarnation: the present one; `GONE` when the broker left.
+        """
         promise = self.brokers.get(node_id)
         if promise is not None and promise.incarnation != incarnation:
             self.after_head(promise.seq, Why.LOST_BROKER)
@@ -141,7 +150,8 @@ def proven(bound: Bound, broker: Broker, channel: Channel, *, effective: bool) -
     Args:
         effective: the read is of depth effective: all that it requires must have been acted upon.
     """
-    if not shown(bound, broker, channel):
+    if not shown(bound, broker, channel) or (effective and bound.brokers):
+        # What a broker had shown, it need not have acted upon: a promise on it is free for the visible depth only.
         return False
     required = max(bound.effective, bound.visible) if effective else bound.effective
     return required == UNKNOWN_OFFSET or (confirmed(broker, channel) and broker.effective >= required)

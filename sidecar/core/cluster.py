@@ -11,7 +11,7 @@ from typing import Final
 
 from sidecar.core import head as heads
 from sidecar.core import positions
-from sidecar.core.actions import Action, Noted, Probe, ProbeHead, ResetProbe, Unwatch, Watch
+from sidecar.core.actions import Action, Noted, Probe, ProbeHead, Unwatch, Watch
 from sidecar.core.events import Address, ClusterDescribed, HeadAnswered, HeadFailed, ProbeAnswered
 from sidecar.core.ids import NodeId, Offset, Seq
 from sidecar.core.probing import HeadProbes, Pace, PositionProbes
@@ -62,6 +62,7 @@ class Cluster:
         self._position_probes = PositionProbes(pace)
         self._head_probes = HeadProbes(pace)
         self._behind: dict[NodeId, _Behind] = {}
+        self._next_incarnation: dict[NodeId, int] = {}
         self._stalled: str | None = None
 
     # Discovery
@@ -97,13 +98,15 @@ class Cluster:
             self.addresses[address.node_id] = address
             if known is None:
                 self.loads[address.node_id] = Load()
-                self._put(Broker(node_id=address.node_id))
+                incarnation = self._next_incarnation.get(address.node_id, 0)
+                self._put(Broker(node_id=address.node_id, incarnation=incarnation))
                 actions.append(Watch(address))
         return actions
 
     def _forget(self, node_ids: list[NodeId]) -> list[Action]:
         brokers = dict(self.view.brokers)
         for node_id in node_ids:
+            self._next_incarnation[node_id] = brokers[node_id].incarnation + 1
             self._position_probes.closed(node_id)
             self._head_probes.lost(node_id)
             for known in (brokers, self.addresses, self.loads, self.channels, self._behind, self.probed_ms):
@@ -214,27 +217,27 @@ class Cluster:
         self._position_probes.want(node_ids)
         self._head_probes.want(head and not self.asks_brokers)
 
+    def overdue(self, now_ms: float) -> list[NodeId]:
+        """The brokers that have not answered a probe in time: what is known of them is to be given up."""
+        return self._position_probes.overdue(now_ms)
+
     def probes(self, now_ms: float, seq: Seq) -> list[Action]:
-        """The questions that are due, and what to do about those that were not answered."""
+        """The questions that are due."""
         actions: list[Action] = []
-        for node_id in self._position_probes.overdue(now_ms):
-            self.connection_lost(node_id, probe=True)
-            actions.append(ResetProbe(node_id))
         for node_id, _ in self._head_probes.overdue(now_ms):
             self._stalled = f"broker {node_id} did not answer DescribeQuorum within {self._pace.timeout_ms} ms"
             self._head_probes.back_off(now_ms)
         actions += [Probe(node_id, seq) for node_id in self._position_probes.due(now_ms, seq)]
         if self._source is HeadSource.DESCRIBE_QUORUM:
-            live = [node_id for node_id, broker in self.view.brokers.items() if broker.up]
-            while (via := self._head_probes.due(now_ms, seq, live)) is not None:
+            while (via := self._head_probes.due(now_ms, seq, self.live)) is not None:
                 actions.append(ProbeHead(via, seq))
         return actions
 
     def wakeup_ms(self) -> float:
         """When `probes` has something to do next."""
         wakeup = self._position_probes.wakeup_ms()
-        if self._source is HeadSource.DESCRIBE_QUORUM and any(b.up for b in self.view.brokers.values()):
-            wakeup = min(wakeup, self._head_probes.wakeup_ms())
+        if self._source is HeadSource.DESCRIBE_QUORUM:
+            wakeup = min(wakeup, self._head_probes.wakeup_ms(self.live))
         return wakeup
 
     # What it amounts to

@@ -10,6 +10,7 @@ The rules:
 - a gated read behind an unanswered write waits for that answer, and takes its bound then;
 - a gated read behind an unanswered gated read follows it on the same channel, or waits for its answer;
 - a write never overtakes a gated read that came before it: the read would see the future;
+- a read that may turn out to create topics counts as a write for all that comes behind it;
 - anything else overtakes a held read; its answer waits in line;
 - nothing overtakes a write: while one waits, `accepts` tells the shell to leave later requests unread.
 
@@ -83,6 +84,7 @@ class Exchange:
         kind: of the request; a read that turned out to create topics becomes `Kind.CREATE`.
         bound: what the read requires, captured when it became eligible; None before.
         channel: where it was sent; None while it waits.
+        incarnation: of the broker that answers what was sent there, as far as was known then; -1: unknown.
         answer: the bytes for the client, once there are any.
         arrived: when it came.
         arrived_ms, eligible_ms, sent_ms: when it came, might first have gone, and went, on the clock: for deadlines and
@@ -98,6 +100,7 @@ class Exchange:
         "channel",
         "connection",
         "eligible_ms",
+        "incarnation",
         "kind",
         "prevented",
         "request",
@@ -114,6 +117,7 @@ class Exchange:
         self.sent_ms = 0.0
         self.bound: Bound | None = None
         self.channel: Channel | None = None
+        self.incarnation = -1
         self.answer: bytes | None = None
         self.prevented = False
 
@@ -176,6 +180,12 @@ class ClientConnection:
             self.home.load.in_flight += 1
         return exchange
 
+    def take_local(self, request: Request, arrived: Seq, now_ms: float) -> Exchange:
+        """Takes a request that the sidecar answers itself; `answered` follows at once."""
+        exchange = Exchange(self, request, arrived, now_ms)
+        self._exchanges.append(exchange)
+        return exchange
+
     def enqueue(self, request: Request, arrived: Seq, now_ms: float) -> Exchange:
         """Takes a gated read or a write; `eligible` says when it may go."""
         exchange = Exchange(self, request, arrived, now_ms)
@@ -194,9 +204,10 @@ class ClientConnection:
                 return None
             if not self._reads_sent:
                 return exchange, None
-            return exchange, self._reads_sent[-1].channel
-        # A write, or what may become one: reads that are out on this same connection are ahead of it there.
-        if any(read.channel is not self.home for read in self._reads_sent):
+            channel = self._reads_sent[0].channel
+            return (exchange, channel) if self._ahead_on(channel) else None
+        # A write, or what became one: reads that are out on this same connection are ahead of it there.
+        if not self._ahead_on(self.home):
             return None
         if exchange.kind is Kind.CREATE and (self._writes_sent or self._reads_sent):
             return None
@@ -222,6 +233,11 @@ class ClientConnection:
         self._writes_queued -= exchange.kind is Kind.WRITE
 
     # Answers
+
+    @property
+    def next_at_home(self) -> Exchange | None:
+        """The exchange that the next answer on the home connection belongs to; None if nothing is outstanding there."""
+        return self._home_line[0] if self._home_line else None
 
     def home_answered(self) -> Exchange | None:
         """The exchange that the next answer on the home connection belongs to; None if nothing is outstanding there."""
@@ -287,8 +303,12 @@ class ClientConnection:
     # Second chances
 
     def ask_again(self, exchange: Exchange, kind: Kind) -> None:
-        """Puts a settled exchange back to the front: its channel broke, or its answer was not good enough."""
+        """Puts a settled exchange back to the front: its channel broke, or its answer was not good enough.
+
+        Its bound is taken anew: what was answered meanwhile may have been ahead of it on the same channel.
+        """
         exchange.channel = None
+        exchange.bound = None
         exchange.kind = kind
         position = next(
             (i for i, waiting in enumerate(self._queue) if waiting.arrived > exchange.arrived), len(self._queue)
@@ -315,3 +335,7 @@ class ClientConnection:
     def reads_on(self, channel: Channel) -> list[Exchange]:
         """The reads that were sent on ``channel`` and have no answer yet."""
         return [read for read in self._reads_sent if read.channel is channel]
+
+    def _ahead_on(self, channel: Channel | None) -> bool:
+        """Whether what is sent on ``channel`` now stays behind all reads that are out, whatever becomes of them."""
+        return all(read.channel is channel and not read.request.may_create for read in self._reads_sent)

@@ -4,13 +4,13 @@ Joins the order of each connection (`connection`), what sessions are owed (`sess
 cluster (`cluster`) and the choice of a broker (`routing`). Holds what cannot go, each with a deadline.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from sidecar.core.actions import Action, CloseClient, Decided, Deliver, OpenChannel, Refuse, Released, Send
 from sidecar.core.apis import Kind, Trace
-from sidecar.core.bounds import Bound, Why
+from sidecar.core.bounds import GONE, Bound, Why, confirmed
 from sidecar.core.cluster import Cluster
 from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.ids import NodeId, Seq
@@ -55,7 +55,7 @@ class HeldRead:
 
     Attributes:
         follows: it may go on this channel only, behind an earlier read of its connection.
-        visible_ms: when a broker first showed all that it requires, so that only the effect is missing.
+        visible_ms: since when a broker shows all that it requires, so that only the effect is missing.
     """
 
     exchange: Exchange
@@ -104,9 +104,7 @@ class Gate:
         broker, once that has what the session has seen, this answer included.
         """
         self._trace(exchange, seq, now_ms, leader_changed=False)
-        exchange.connection.settle(exchange)
-        exchange.connection.ask_again(exchange, Kind.CREATE)
-        exchange.bound = None
+        self._put_back(exchange, Kind.CREATE)
         return self.advance(exchange.connection, seq, now_ms)
 
     def made(self, exchange: Exchange, payload: bytes, seq: Seq, now_ms: float) -> list[Action]:
@@ -127,6 +125,10 @@ class Gate:
         actions: list[Action] = []
         while not connection.closed and (next_one := connection.eligible()) is not None:
             exchange, follows = next_one
+            held = self.held.get(exchange)
+            if held is not None and held.follows is not follows:
+                # The read ahead of it was answered, and may have shown more than was required so far.
+                exchange.bound = None
             if exchange.kind is Kind.WRITE:
                 if connection.home is None:
                     break
@@ -157,16 +159,29 @@ class Gate:
         self._opening.discard(node_id)
 
     def channel_lost(
-        self, channel: Channel, connections: Iterator[ClientConnection], seq: Seq, now_ms: float
+        self, channel: Channel, connections: Iterable[ClientConnection], seq: Seq, now_ms: float
     ) -> list[Action]:
         """The reads that went out on a broken channel are decided again; their clients notice nothing."""
         actions: list[Action] = []
         for connection in connections:
             for exchange in connection.reads_on(channel):
-                connection.settle(exchange)
-                connection.ask_again(exchange, Kind.READ)
+                self._put_back(exchange, Kind.READ)
             actions += self.advance(connection, seq, now_ms)
         return actions
+
+    def broker_gone(self, node_id: NodeId) -> None:
+        """A broker left, or has another address: only the head can tell what it had."""
+        self._opening.discard(node_id)
+        self._sessions.broker_gone(node_id)
+        for held in self.held.values():
+            held.bound.give_up_broker(node_id, GONE)
+        self._ask_again = True
+
+    def start_again(self, seq: Seq, now_ms: float) -> list[Action]:
+        """The sessions were reset: what is held takes its bound anew, for the old one is of another log."""
+        for held in self.held.values():
+            held.exchange.bound = None
+        return self.review(seq, now_ms)
 
     def head_confirmed(self, seq: Seq, now_ms: float) -> list[Action]:
         """The head turned promises into numbers."""
@@ -272,6 +287,9 @@ class Gate:
         )
 
     def _send(self, exchange: Exchange, channel: Channel, decision: str, now_ms: float) -> list[Action]:
+        broker = self._cluster.view.brokers.get(channel.node_id)
+        sure = broker is not None and confirmed(broker, channel)
+        exchange.incarnation = broker.incarnation if broker is not None and sure else channel.incarnation
         exchange.connection.sent(exchange, channel, now_ms)
         pure = exchange.kind is Kind.READ and exchange.request.may_create
         return [Decided(exchange, decision), Send(exchange, channel, pure)]
@@ -289,7 +307,9 @@ class Gate:
         session = self._sessions.of(request.session_name, seq, now_ms)
         if trace is Trace.BROKER:
             broker = self._cluster.view.brokers.get(channel.node_id)
-            if broker is None:
+            incarnation = channel.incarnation if exchange.channel is None else exchange.incarnation
+            if broker is None or broker.incarnation != incarnation:
+                # The process that answered may be gone: only the head is sure to include what it had.
                 self._sessions.owe_head(session, seq, Why.LOST_BROKER)
                 self._ask_again = True
             elif broker.positions:
@@ -304,8 +324,10 @@ class Gate:
     ) -> list[Action]:
         held = self.held.get(exchange)
         if held is not None:
-            held.follows = follows
-            if shown and held.visible_ms is None:
+            held.follows, held.bound = follows, bound
+            if not shown:
+                held.visible_ms = None
+            elif held.visible_ms is None:
                 held.visible_ms = now_ms
             return []
         size = len(exchange.request.payload)
@@ -336,10 +358,23 @@ class Gate:
         visible = broker is not None and broker.visible >= max(bound.visible, bound.effective)
         return Why.NOT_EFFECTIVE if visible else Why.BROKER_BEHIND
 
-    def _release(self, exchange: Exchange, outcome: str, now_ms: float) -> Released:
+    def _put_back(self, exchange: Exchange, kind: Kind) -> None:
+        """Puts a read that was sent back in front of the queue; what was held there waits behind it, in order again."""
+        connection = exchange.connection
+        if connection.front in self.held:
+            self._let_go(connection.front)
+        connection.settle(exchange)
+        connection.ask_again(exchange, kind)
+
+    def _let_go(self, exchange: Exchange) -> HeldRead:
         held = self.held.pop(exchange)
         self.held_bytes -= len(exchange.request.payload)
         self._ask_again = True
+        exchange.bound = None
+        return held
+
+    def _release(self, exchange: Exchange, outcome: str, now_ms: float) -> Released:
+        held = self._let_go(exchange)
         return Released(exchange, held.why.value, outcome, now_ms - held.since_ms)
 
     def _open(self, node_id: NodeId | None) -> list[Action]:
@@ -389,7 +424,13 @@ class Gate:
     def _freshest(self, exchange: Exchange, held: HeldRead) -> Channel | None:
         question = self._question(exchange, held.bound, held.follows)
         brokers = self._cluster.view.brokers
-        channels = [c for c in (question.home, *question.channels) if c is not None and c.node_id in brokers]
+        channels = [
+            c
+            for c in (question.home, *question.channels)
+            if c is not None
+            and c.node_id in brokers
+            and brokers[c.node_id].speaks(question.api_key, question.api_version)
+        ]
         return max(channels, key=lambda c: (brokers[c.node_id].visible, c is question.home), default=None)
 
     def _explain(self, held: HeldRead, now_ms: float) -> str:

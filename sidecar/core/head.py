@@ -97,7 +97,8 @@ def judge(known: Head | None, answer: QuorumAnswer) -> Verdict:
         return Verdict.UNKNOWN
     if not lease_holds(answer):
         return Verdict.NO_LEASE
-    if known is not None and answer.leader_epoch > known.leader_epoch and answer.high_watermark - 1 < known.offset:
+    later = known is not None and 0 <= known.leader_epoch < answer.leader_epoch
+    if known is not None and later and answer.high_watermark - 1 < known.offset:
         return Verdict.REGRESSED
     return Verdict.CONFIRMED
 

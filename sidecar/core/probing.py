@@ -152,10 +152,10 @@ class HeadProbes:
             del self._under_way[node_id]
         return late
 
-    def wakeup_ms(self) -> float:
-        """When `due` or `overdue` has something next."""
-        late = (sent_ms + self._pace.timeout_ms for _, sent_ms in self._under_way.values())
-        return min(self._due_ms(), min(late, default=float("inf")))
+    def wakeup_ms(self, through: Iterable[NodeId]) -> float:
+        """When `due`, given the same brokers, or `overdue` has something next."""
+        late = min((sent_ms + self._pace.timeout_ms for _, sent_ms in self._under_way.values()), default=float("inf"))
+        return late if all(node_id in self._under_way for node_id in through) else min(self._due_ms(), late)
 
     def _due_ms(self) -> float:
         pace = self._pace

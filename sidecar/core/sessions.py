@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from enum import Enum
 
-from sidecar.core.bounds import Bound, Why
+from sidecar.core.bounds import GONE, Bound, Why
 from sidecar.core.ids import NodeId, Offset, Seq
 from sidecar.core.view import Broker, Head
 
@@ -74,7 +74,7 @@ class Sessions:
             session = self._sessions[name] = Session(name)
             self.owe_head(session, seq, Why.NEW_SESSION)
             while len(self._sessions) > self._sessions_max:
-                self._forget(next(iter(self._sessions)))
+                self._forget(next(iter(self)))
         session.last_seen_ms = now_ms
         self._sessions.move_to_end(name)
         return session
@@ -83,13 +83,13 @@ class Sessions:
         """Drops the sessions without clients that were not seen for `idle_ms`."""
         idle = [s for s in self if not s.clients and now_ms - s.last_seen_ms > self._idle_ms]
         for session in idle:
-            self._forget(session.name)
+            self._forget(session)
 
     def client_left(self, session: Session) -> None:
         """Counts a closed connection; a session that only it could use ends with it."""
         session.clients -= 1
-        if session.clients == 0 and session.name.startswith("connection:"):
-            self._forget(session.name)
+        if not session.clients and session.name.startswith("connection:"):
+            self._forget(session)
 
     def owe_head(self, session: Session, seq: Seq, why: Why, *, effective: bool = False) -> None:
         """The session requires the head as of any probe sent after ``seq``."""
@@ -121,6 +121,13 @@ class Sessions:
             if broker.node_id not in session.bound.brokers:
                 owed.discard(session)
 
+    def broker_gone(self, node_id: NodeId) -> None:
+        """Turns the promises on a broker that left into promises on the head: nobody can ask it any more."""
+        for session in self._owed_broker.pop(node_id, set()):
+            session.bound.give_up_broker(node_id, GONE)
+            if session.bound.head_promised:
+                self._owed_head.add(session)
+
     def reset(self, seq: Seq) -> None:
         """Another cluster, or another log: numbers of the former one mean nothing here."""
         self._owed_broker.clear()
@@ -138,8 +145,10 @@ class Sessions:
         """The highest offset that any session requires."""
         return max((max(s.bound.visible, s.bound.effective) for s in self), default=-1)
 
-    def _forget(self, name: str) -> None:
-        session = self._sessions.pop(name)
+    def _forget(self, session: Session) -> None:
+        if self._sessions.get(session.name) is not session:
+            return  # It was evicted while a client still used it; another one may bear its name by now.
+        del self._sessions[session.name]
         self._owed_head.discard(session)
         for owed in self._owed_broker.values():
             owed.discard(session)

@@ -14,7 +14,8 @@ actions.
 from collections.abc import Iterable
 from typing import assert_never
 
-from sidecar.core.actions import Action, CloseClient, Deliver, Noted
+from sidecar.core.actions import Action, CloseClient, Deliver, Noted, ResetProbe, Unwatch
+from sidecar.core.bounds import GONE
 from sidecar.core.cluster import Cluster, HeadSource
 from sidecar.core.connection import ClientConnection, Exchange
 from sidecar.core.events import (
@@ -38,7 +39,7 @@ from sidecar.core.events import (
 )
 from sidecar.core.gate import Gate, GateSettings
 from sidecar.core.head import Verdict
-from sidecar.core.ids import NEVER, NodeId, Seq
+from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Offset, Seq
 from sidecar.core.probing import Pace
 from sidecar.core.sessions import Sessions
 from sidecar.core.view import Broker, Channel
@@ -99,6 +100,9 @@ class Sidecar:
         """Takes one event; returns what to do about it."""
         seq = self.next_seq()
         actions = self._dispatch(event, seq, now_ms)
+        for node_id in self.cluster.overdue(now_ms):
+            actions.append(ResetProbe(node_id))
+            actions += self._lost(node_id, seq, now_ms, probe=True)
         self.gate.ask()
         actions += self.cluster.probes(now_ms, self.next_seq())
         return actions
@@ -139,12 +143,17 @@ class Sidecar:
             case HeadFailed():
                 return cluster.head_failed(event, now_ms)
             case ClusterDescribed():
+                channels = dict(cluster.channels)
                 actions, other = cluster.described(event)
+                actions += self._gone(actions, channels, seq, now_ms)
                 if other:
                     self.sessions.reset(seq)
+                    actions += gate.start_again(seq, now_ms)
                 return actions
             case BrokersSeen(brokers):
-                return cluster.seen(brokers)
+                channels = dict(cluster.channels)
+                actions = cluster.seen(brokers)
+                return actions + self._gone(actions, channels, seq, now_ms)
             case Tick():
                 if now_ms >= self._forget_ms + FORGET_INTERVAL_MS:
                     self._forget_ms = now_ms
@@ -164,12 +173,12 @@ class Sidecar:
         return self.gate.answer(exchange, event.payload, seq, now_ms, leader_changed=event.leader_changed)
 
     def _home_opened(self, connection: ClientConnection, channel_id: int, seq: Seq, now_ms: float) -> list[Action]:
-        load = self.cluster.loads.get(connection.node_id)
-        if load is None:
+        if connection.closed:
+            return []
+        channel = self._channel(connection.node_id, channel_id, UNKNOWN_OFFSET, seq)
+        if channel is None:
             return [CloseClient(connection, "broker_left")]
-        connection.home_opened(
-            Channel(channel_id=channel_id, node_id=connection.node_id, established=seq, shown=-1, load=load)
-        )
+        connection.home_opened(channel)
         return self.gate.advance(connection, seq, now_ms)
 
     def _home_closed(self, connection: ClientConnection, seq: Seq, now_ms: float) -> list[Action]:
@@ -179,14 +188,26 @@ class Sidecar:
 
     # Our own connections
 
-    def _channel_opened(self, node_id: NodeId, channel_id: int, shown: int, seq: Seq, now_ms: float) -> list[Action]:
-        load = self.cluster.loads.get(node_id)
-        if load is None:
+    def _channel_opened(self, node_id: NodeId, channel_id: int, shown: Offset, seq: Seq, now_ms: float) -> list[Action]:
+        channel = self._channel(node_id, channel_id, shown, seq)
+        if channel is None:
             return []
-        channel = Channel(channel_id=channel_id, node_id=node_id, established=seq, shown=shown, load=load)
         self.cluster.channels[node_id] = channel
         self.gate.channel_opened(channel)
         return self.gate.review(seq, now_ms)
+
+    def _channel(self, node_id: NodeId, channel_id: int, shown: Offset, seq: Seq) -> Channel | None:
+        broker = self.cluster.view.brokers.get(node_id)
+        if broker is None:
+            return None
+        return Channel(
+            channel_id=channel_id,
+            node_id=node_id,
+            established=seq,
+            incarnation=broker.incarnation if broker.up else GONE,
+            shown=shown,
+            load=self.cluster.loads[node_id],
+        )
 
     def _channel_closed(self, node_id: NodeId, channel_id: int | None, seq: Seq, now_ms: float) -> list[Action]:
         self.gate.channel_failed(node_id)
@@ -195,7 +216,17 @@ class Sidecar:
             return []
         del self.cluster.channels[node_id]
         actions = self._lost(node_id, seq, now_ms, probe=False)
-        return actions + self.gate.channel_lost(channel, iter(list(self.connections.values())), seq, now_ms)
+        return actions + self.gate.channel_lost(channel, list(self.connections.values()), seq, now_ms)
+
+    def _gone(self, actions: list[Action], channels: dict[NodeId, Channel], seq: Seq, now_ms: float) -> list[Action]:
+        """What the brokers that `Unwatch` names leave behind: promises, and reads on the channels to them."""
+        node_ids = [action.node_id for action in actions if isinstance(action, Unwatch)]
+        for node_id in node_ids:
+            self.gate.broker_gone(node_id)
+        more = self.gate.review(seq, now_ms) if node_ids else []
+        for channel in [channels[node_id] for node_id in node_ids if node_id in channels]:
+            more += self.gate.channel_lost(channel, list(self.connections.values()), seq, now_ms)
+        return more
 
     def _lost(self, node_id: NodeId, seq: Seq, now_ms: float, *, probe: bool) -> list[Action]:
         before = self.cluster.view.brokers.get(node_id)
@@ -228,6 +259,7 @@ class Sidecar:
         actions, verdict = self.cluster.head_answered(event, now_ms)
         if verdict is Verdict.REGRESSED:
             self.sessions.reset(seq)
+            actions += self.gate.start_again(seq, now_ms)
         if verdict in (Verdict.CONFIRMED, Verdict.REGRESSED):
             actions += self.gate.head_confirmed(seq, now_ms)
         return actions

@@ -82,6 +82,7 @@ class Channel:
         channel_id: names it to the shell.
         established: when it was open; a position proves something about it only if the probe was sent later (a process
             that answers after this moment is the one that accepted the connection).
+        incarnation: of the broker at that moment; -1 when its probe connection was not open: nothing links the two.
         shown: the position that this very connection reported (ApiVersions); a lower bound as long as it lives.
         load: of the broker, shared by all its channels.
     """
@@ -89,5 +90,6 @@ class Channel:
     channel_id: int
     node_id: NodeId
     established: Seq
+    incarnation: int = -1
     shown: Offset
     load: Load
