@@ -50,6 +50,14 @@ class Traits:
     pinned: bool = False
 
 
+def api_name(api_key: int) -> str:
+    """The name of an API as Kafka writes it, for log and metrics: ``Metadata``; one name for all unknown keys."""
+    try:
+        return "".join(word.capitalize() for word in ApiKey(api_key).name.split("_"))
+    except ValueError:
+        return "Unknown"
+
+
 PLAIN: Final = Traits(kind=Kind.PLAIN, trace=Trace.NONE)
 _READ: Final = Traits(kind=Kind.READ, trace=Trace.BROKER)
 _WRITE: Final = Traits(kind=Kind.WRITE, trace=Trace.HEAD)

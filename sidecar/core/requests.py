@@ -1,0 +1,115 @@
+"""From the bytes of a request to what the guarantee needs to know of it.
+
+Reads no more than it must: plain requests are known by their key alone. Only Metadata and DescribeConfigs are decoded, to see
+whether a request may create topics, and whether it asks about a broker.
+"""
+
+from typing import Any, Final
+
+from codec import encode_request
+from codec.api_keys import ApiKey
+from codec.compiled import decoder
+from codec.headers import acks_of, client_id_of, peek_request, request_body_offset
+from codec.registry import known_versions, request_table
+from sidecar.core.apis import TRAITS, Kind
+from sidecar.core.connection import Request
+from sidecar.core.sessions import Scope, session_name
+
+_FIRST_METADATA_WITH_FLAG: Final = 4
+"""Below this version a Metadata request has no ``allow_auto_topic_creation``: it always may create."""
+_BROKER_RESOURCES: Final = frozenset({4, 8})
+"""ConfigResource.Type BROKER and BROKER_LOGGER: only the broker itself knows its dynamic configuration."""
+
+
+class UnsupportedVersion(Exception):
+    """A version that would carry addresses we cannot rewrite; ApiVersions never offered it."""
+
+
+def is_plain(api_key: int) -> bool:
+    """Whether requests of this API pass through untouched and leave nothing in a session."""
+    return api_key not in TRAITS
+
+
+def is_silent(payload: bytes) -> bool:
+    """Whether a Produce request gets no answer (acks = 0).
+
+    Raises:
+        codec.Truncated: the bytes so far do not reach that far.
+        codec.CodecError: they are no such request.
+    """
+    return acks_of(payload, request_body_offset(payload)) == 0
+
+
+def read_request(payload: bytes, scope: Scope, connection_id: int) -> Request:
+    """Takes a request that `is_plain` does not name apart.
+
+    Raises:
+        codec.CodecError: the bytes are no such request.
+        UnsupportedVersion: of an API that carries addresses.
+    """
+    api_key, api_version, correlation_id = peek_request(payload)
+    traits = TRAITS[api_key]
+    request = Request(
+        api_key=api_key,
+        api_version=api_version,
+        correlation_id=correlation_id,
+        kind=traits.kind,
+        trace=traits.trace,
+        session_name=session_name(scope, connection_id, client_id_of(payload) if scope is Scope.CLIENT_ID else None),
+        pinned=traits.pinned,
+        effective=traits.effective,
+        payload=payload,
+    )
+    if api_key == ApiKey.METADATA:
+        _read_metadata(request)
+    elif api_key == ApiKey.DESCRIBE_CONFIGS and _known(request):
+        resources = request_body(request)["resources"]
+        if any(resource["resource_type"] in _BROKER_RESOURCES for resource in resources):
+            request.pinned = request.effective = True
+    elif api_key in (ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER) and not _known(request):
+        raise UnsupportedVersion
+    return request
+
+
+def request_body(request: Request) -> dict[str, Any]:
+    """The decoded body of a gated request.
+
+    Raises:
+        codec.CodecError: the bytes are no such request.
+    """
+    payload = request.payload
+    return _read_body(request, request_body_offset(payload))[0]
+
+
+def as_pure_read(request: Request) -> bytes:
+    """The Metadata request with topic creation turned off."""
+    payload = request.payload
+    start = request_body_offset(payload)
+    body, end = _read_body(request, start)
+    body["allow_auto_topic_creation"] = False
+    return b"".join((payload[:start], encode_request(request.api_key, request.api_version, body), payload[end:]))
+
+
+def _read_body(request: Request, start: int) -> tuple[dict[str, Any], int]:
+    """The body and where it ends. Brokers ignore what comes after it (librdkafka's Metadata v11 has three bytes too many)."""
+    return decoder(request_table(request.api_key), request.api_version)(request.payload, start)
+
+
+def _read_metadata(request: Request) -> None:
+    if not _known(request):
+        raise UnsupportedVersion
+    body = request_body(request)
+    topics = body["topics"]
+    # Version 0 has no null: an empty list asks for all topics, and neither that nor a topic id creates any.
+    named = any(topic.get("name") is not None for topic in topics or ())
+    if not (named and body.get("allow_auto_topic_creation", True)):
+        return
+    if request.api_version < _FIRST_METADATA_WITH_FLAG:
+        request.kind = Kind.CREATE
+    else:
+        request.may_create = True
+
+
+def _known(request: Request) -> bool:
+    versions = known_versions(request.api_key)
+    return versions is not None and request.api_version in versions

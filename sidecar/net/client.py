@@ -1,0 +1,336 @@
+"""One client connection: its bytes in, the answers out.
+
+The hot path of the sidecar. A chunk of plain requests goes on to the client's own broker as it came, in one write; only the first
+twelve bytes of each frame are looked at. Large plain requests stream through without being collected.
+"""
+
+import asyncio
+import logging
+import struct
+from typing import TYPE_CHECKING, Final
+
+from codec import CodecError, Truncated
+from codec.api_keys import ApiKey
+from codec.frames import SIZE_BYTES, explain_prefix, frame
+from sidecar.core.apis import PLAIN, TRAITS
+from sidecar.core.connection import ClientConnection, Exchange, Request
+from sidecar.core.events import RequestReceived
+from sidecar.core.ids import NodeId
+from sidecar.core.requests import UnsupportedVersion, is_silent, read_request
+from sidecar.core.versions import is_unreadable, is_unreadable_offer, refuse_offer
+from sidecar.net.home import Home
+
+if TYPE_CHECKING:
+    from sidecar.net.driver import Driver
+    from sidecar.net.listener import Listener
+
+log = logging.getLogger("tidegate.client")
+
+_START: Final = struct.Struct(">ihhi")
+_SIZE: Final = struct.Struct(">i")
+_HEADER_BYTES_MIN: Final = 8
+STREAM_BYTES_MIN: Final = 65536
+"""Plain requests above this size go on before they are complete."""
+_ACKS_WITHIN_BYTES: Final = 512
+"""Where ``acks`` is found unless the client id or the transactional id is very long."""
+_UNSENT_BYTES_MAX: Final = 65536
+"""What is read ahead while the connection to the broker opens."""
+
+_REMEDIES: Final = {
+    "tls_hello": "the client speaks TLS to a plain port: set its security.protocol to PLAINTEXT or SASL_PLAINTEXT",
+    "tls_alert": "the client ended a TLS handshake: this port is plain",
+    "http": "an HTTP request came to a Kafka port: metrics and health are on the admin address",
+}
+
+
+def _is_silent(data: bytes, start: int, end: int) -> bool:
+    """`is_silent` on as little of a Produce request as possible: it may be large."""
+    try:
+        return is_silent(data[start : min(end, start + _ACKS_WITHIN_BYTES)])
+    except Truncated:
+        return is_silent(data[start:end])
+
+
+class Client(asyncio.Protocol):
+    """See the module.
+
+    Attributes:
+        connection: its place in the core, once a broker was found for it.
+        home: the connection to its own broker.
+    """
+
+    def __init__(self, driver: "Driver", listener: "Listener", node_id: NodeId | None) -> None:
+        self.connection: ClientConnection
+        self.home = Home(driver, self)
+        self.listener = listener
+        self._driver = driver
+        self._limits = driver.limits
+        self._node_id = node_id
+        self._transport: asyncio.Transport = None  # type: ignore[assignment]
+        self._pending = bytearray()
+        self._wanted = 0
+        self._streaming = 0
+        self._reading = True
+        self._admitted = False
+        self._finished = False
+        self._cause: str | None = None
+        self.peer = "?"
+
+    def closing(self) -> bool:
+        """Whether the connection has ended or is about to."""
+        return self._cause is not None
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Finds a broker for the client and starts to connect to it; closes if there is none."""
+        self._transport = transport  # type: ignore[assignment]
+        peer = transport.get_extra_info("peername")
+        self.peer = f"{peer[0]}:{peer[1]}" if peer else "?"
+        counters = self._driver.counters
+        counters.client_connections += 1
+        if counters.client_connections > self._limits.connections:
+            log.warning(
+                "connection from %s refused: limits.connections (%d) is reached", self.peer, self._limits.connections
+            )
+            self.close("too_many_connections")
+            return
+        connection = self._driver.open_client(self, self._node_id)
+        if connection is None:
+            self.close("no_broker")
+            return
+        self.connection = connection
+        self._admitted = True
+        self.home.open(connection.node_id)
+
+    def data_received(self, data: bytes) -> None:
+        """Passes on what may pass, gives what is gated to the core, keeps the rest."""
+        if self.closing():
+            return
+        self._driver.counters.bytes["client", "in"] += len(data)
+        if self._streaming:
+            part, data = data[: self._streaming], data[self._streaming :]
+            self._streaming -= len(part)
+            self.home.write(part)
+            if not data:
+                return
+        if self._pending:
+            self._pending += data
+            if len(self._pending) < self._wanted:
+                return
+            data = bytes(self._pending)
+            self._pending.clear()
+        self._consume(data)
+        self.update_reading()
+
+    def eof_received(self) -> bool:
+        """The client sends no more; what it sent is still answered (proxying.md 3.5)."""
+        self._finished = True
+        self._close_when_done()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Frees everything that the connection held."""
+        cause = self._cause or ("client_closed" if exc is None else "client_reset")
+        if not self.closing() and self._pending:
+            cause = "truncated"
+        self._cause = cause
+        counters = self._driver.counters
+        counters.client_connections -= 1
+        counters.closed["client", cause] += 1
+        self.home.close()
+        if self._admitted:
+            self._driver.client_closed(self)
+
+    def pause_writing(self) -> None:
+        """The client is slow: its broker's answers wait."""
+        self.home.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The client takes answers again."""
+        self.home.resume_reading()
+
+    # Out
+
+    def write(self, data: bytes) -> None:
+        """Sends whole frames, or a part of one that streams."""
+        self._driver.counters.bytes["client", "out"] += len(data)
+        self._transport.write(data)
+
+    def deliver(self) -> None:
+        """Sends the answers whose turn it is."""
+        if self.closing():
+            return
+        now_ms = self._driver.now_ms()
+        for exchange in self.connection.take_ready():
+            self.write(frame(exchange.answer or b""))
+            self._driver.observe(exchange, now_ms)
+        self._close_when_done()
+        self._driver.read_again(self)
+
+    def close(self, cause: str) -> None:
+        """Ends the connection once what was written has left; ``cause`` from a closed set."""
+        if not self.closing():
+            self._cause = cause
+            self._transport.close()
+
+    def update_reading(self) -> None:
+        """Reads from the client as long as order, limits and the broker's pace allow it."""
+        if self.closing():
+            return
+        while True:
+            readable = self.accepts() and not self.home.is_full(_UNSENT_BYTES_MAX)
+            if readable and self._pending and len(self._pending) >= max(self._wanted, SIZE_BYTES):
+                data = bytes(self._pending)
+                self._pending.clear()
+                self._consume(data)
+                if self.closing():
+                    return
+                if len(self._pending) == len(data):
+                    break
+                continue
+            break
+        if readable != self._reading and not self._finished:
+            self._reading = readable
+            if readable:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    def accepts(self) -> bool:
+        """Whether the core lets the next request in."""
+        return self.connection.accepts(self._limits.in_flight_per_connection, self._limits.overtaken_answer_bytes)
+
+    # In
+
+    def _consume(self, data: bytes) -> None:
+        """Takes the whole frames of ``data``; keeps what is left in `_pending`, of which `_wanted` bytes make sense next."""
+        position = run = 0
+        length = len(data)
+        connection, driver = self.connection, self._driver
+        self._wanted = 0
+        while length - position >= _START.size:
+            if not self.accepts():
+                break
+            size, api_key, api_version, correlation_id = _START.unpack_from(data, position)
+            if not _HEADER_BYTES_MIN <= size <= self._limits.frame_bytes or api_key < 0:
+                self.home.write(data[run:position])
+                self._malformed(data[position : position + 16], size)
+                return
+            end = position + SIZE_BYTES + size
+            try:
+                if api_key in TRAITS or is_unreadable_offer(api_key, api_version):
+                    if end > length:
+                        self._wanted = end - position
+                        break
+                    self.home.write(data[run:position])
+                    run = position = end
+                    self._gated(data[end - size : end], api_key, api_version, correlation_id)
+                    if self.closing():
+                        return
+                    continue
+                if is_unreadable(api_key, api_version):
+                    raise UnsupportedVersion
+                if end > length and size < STREAM_BYTES_MIN:
+                    self._wanted = end - position
+                    break
+                silent = api_key == ApiKey.PRODUCE and _is_silent(data, position + SIZE_BYTES, end)
+            except Truncated:
+                if end <= length:
+                    self._unreadable("the frame ends inside its header")
+                    return
+                self._wanted = min(end - position, 2 * (length - position))
+                break
+            except CodecError as error:
+                self._unreadable(str(error))
+                return
+            except UnsupportedVersion:
+                log.warning(
+                    "connection from %s closed: request %s v%d is newer than this sidecar; its ApiVersions offer excludes it",
+                    self.peer,
+                    ApiKey(api_key).name,
+                    api_version,
+                )
+                self.close("unsupported_version")
+                return
+            driver.counters.requests[api_key, "silent" if silent else "plain"] += 1
+            if not silent:
+                request = Request(
+                    api_key=api_key,
+                    api_version=api_version,
+                    correlation_id=correlation_id,
+                    kind=PLAIN.kind,
+                    trace=PLAIN.trace,
+                )
+                connection.pass_through(request, driver.next_seq(), driver.now_ms())
+            if end > length:
+                self._streaming = end - length
+                end = length
+            position = end
+        self.home.write(data if run == 0 and position == length else data[run:position])
+        self._keep(data, position)
+
+    def _keep(self, data: bytes, position: int) -> None:
+        rest = data[position:]
+        if not rest:
+            return
+        if len(rest) >= SIZE_BYTES:
+            (size,) = _SIZE.unpack_from(rest)
+            if not _HEADER_BYTES_MIN <= size <= self._limits.frame_bytes:
+                self._malformed(rest[:16], size)
+                return
+        # Requests may have come in while the core was at work; they are behind these bytes.
+        self._pending[:0] = rest
+
+    def _gated(self, payload: bytes, api_key: int, api_version: int, correlation_id: int) -> None:
+        driver, connection = self._driver, self.connection
+        if api_key == ApiKey.API_VERSIONS:
+            request = Request(
+                api_key=api_key,
+                api_version=0,
+                correlation_id=correlation_id,
+                kind=PLAIN.kind,
+                trace=PLAIN.trace,
+            )
+            driver.counters.requests[api_key, "local"] += 1
+            exchange = connection.take_local(request, driver.next_seq(), driver.now_ms())
+            connection.answered(exchange, refuse_offer(correlation_id))
+            self.deliver()
+            return
+        request = read_request(payload, driver.scope, connection.connection_id)
+        driver.handle(RequestReceived(connection, request))
+
+    # Faults
+
+    def _malformed(self, first_bytes: bytes, size: int) -> None:
+        cause = explain_prefix(first_bytes)
+        if cause is not None:
+            log.warning("connection from %s closed: %s", self.peer, _REMEDIES[cause])
+            self.close(cause)
+        elif size > self._limits.frame_bytes:
+            log.warning(
+                "connection from %s closed: a frame of %d bytes is above limits.frame_bytes (%d)",
+                self.peer,
+                size,
+                self._limits.frame_bytes,
+            )
+            self.close("oversized")
+        else:
+            self._unreadable(f"a frame cannot start with {first_bytes[:8].hex(' ')}")
+
+    def _unreadable(self, reason: str) -> None:
+        log.warning("connection from %s closed: these bytes are no Kafka request: %s", self.peer, reason)
+        self.close("malformed")
+
+    def _close_when_done(self) -> None:
+        if self._finished and not self.closing() and self.connection.in_flight == 0:
+            self.close("client_closed")
+
+    def answer_plain(self, exchange: Exchange, payload: bytes) -> None:
+        """Gives a plain request its answer, now or when it is its turn."""
+        if self.connection.is_next(exchange):
+            self.connection.left(exchange)
+            self.write(frame(payload))
+            self._driver.observe(exchange, self._driver.now_ms())
+        else:
+            self.connection.answered(exchange, payload)

@@ -1,0 +1,109 @@
+"""Discovery: who the brokers are, asked of one of them every few seconds and whenever one of them is lost.
+
+Asks with a Metadata request for no topics: it needs no privilege, and it cannot create anything.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+from codec.api_keys import ApiKey
+from sidecar.core.events import Address, ClusterDescribed
+from sidecar.core.ids import NodeId
+from sidecar.net.broker_connection import BrokerConnection, BrokerUnavailable, connect
+from sidecar.net.driver import Driver
+from sidecar.net.sasl import Credentials
+
+log = logging.getLogger("tidegate.discovery")
+
+INTERVAL_S: Final = 5.0
+RETRY_S: Final = 0.5
+_NO_TOPICS: Final[dict[str, Any]] = {"topics": [], "allow_auto_topic_creation": False}
+
+
+async def describe(connection: BrokerConnection) -> ClusterDescribed:
+    """The cluster as this broker sees it.
+
+    Raises:
+        BrokerUnavailable: it does not answer, or speaks no Metadata version of ours.
+    """
+    version = connection.version(ApiKey.METADATA)
+    if version is None or version < 1:
+        raise BrokerUnavailable("versions", "the broker speaks no Metadata version that Tidegate knows")
+    answer = await connection.call(ApiKey.METADATA, version, _NO_TOPICS)
+    return ClusterDescribed(
+        cluster_id=answer.get("cluster_id"),
+        controller_id=answer["controller_id"],
+        brokers=tuple(
+            Address(NodeId(broker["node_id"]), broker["host"], broker["port"], broker.get("rack"))
+            for broker in answer["brokers"]
+        ),
+    )
+
+
+class Discovery:
+    """Keeps the core's set of brokers up to date.
+
+    Attributes:
+        fault: why the cluster could not be described last time; None if it could.
+    """
+
+    def __init__(self, driver: Driver, bootstrap: Sequence[tuple[str, int]], credentials: Credentials | None) -> None:
+        self.fault: str | None = "the cluster has not been described yet"
+        self.described = asyncio.Event()
+        self._driver = driver
+        self._bootstrap = list(bootstrap)
+        self._credentials = credentials
+
+    async def run(self) -> None:
+        """Goes on until cancelled."""
+        while True:
+            found = await self._ask_somebody()
+            if found is not None:
+                self._driver.handle(found)
+                self.described.set()
+            await asyncio.sleep(INTERVAL_S if found is not None else RETRY_S)
+
+    async def _ask_somebody(self) -> ClusterDescribed | None:
+        for host, port in self._candidates():
+            try:
+                found = await self._ask(host, port)
+            except BrokerUnavailable as error:
+                self._complain(f"{host}:{port}: {error}")
+                continue
+            if found.brokers:
+                if self.fault is not None:
+                    log.info("cluster %s has %d brokers", found.cluster_id, len(found.brokers))
+                self.fault = None
+                return found
+            self._complain(f"{host}:{port} knows no broker yet")
+        return None
+
+    def _candidates(self) -> list[tuple[str, int]]:
+        """The brokers that are farthest ahead first, so that discovery does not go back in time; then the bootstrap servers."""
+        cluster = self._driver.core.cluster
+        ahead = sorted(cluster.live, key=lambda node_id: -cluster.view.brokers[node_id].visible)
+        known = [(cluster.addresses[node_id].host, cluster.addresses[node_id].port) for node_id in ahead]
+        return list(dict.fromkeys([*known, *self._bootstrap]))
+
+    async def _ask(self, host: str, port: int) -> ClusterDescribed:
+        connection = await connect(
+            host,
+            port,
+            credentials=self._credentials,
+            timeout_ms=self._driver.connect_timeout_ms,
+            frame_bytes_max=self._driver.limits.frame_bytes,
+        )
+        try:
+            async with asyncio.timeout(self._driver.connect_timeout_ms / 1000):
+                return await describe(connection)
+        except TimeoutError as error:
+            raise BrokerUnavailable("timeout", "the broker did not describe the cluster in time") from error
+        finally:
+            connection.close()
+
+    def _complain(self, fault: str) -> None:
+        if fault != self.fault:
+            log.warning("cannot describe the cluster: %s", fault)
+        self.fault = fault

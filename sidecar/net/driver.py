@@ -1,0 +1,308 @@
+"""The driver: reports what happens to the core, and carries out what the core orders. The only place where both meet.
+
+Obeys the duties in `sidecar.core.sidecar`. Decides nothing.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from codec import CodecError
+from codec.headers import with_response_correlation_id
+from config.sidecar import Limits
+from sidecar.core.actions import (
+    Action,
+    CloseClient,
+    Decided,
+    Deliver,
+    Noted,
+    OpenChannel,
+    Probe,
+    ProbeHead,
+    Refuse,
+    Released,
+    ResetProbe,
+    Send,
+    Unwatch,
+    Watch,
+)
+from sidecar.core.addresses import NodePorts, PortsExhausted
+from sidecar.core.answers import READ_HERE, Reading, brokers_named, misses_topics, read_answer, refusal
+from sidecar.core.apis import Kind, Trace, api_name
+from sidecar.core.connection import ClientConnection, Exchange
+from sidecar.core.events import Address, AnswerMade, AnswerReceived, BrokersSeen, ClientClosed, Event, Tick
+from sidecar.core.ids import NodeId, Seq
+from sidecar.core.requests import as_pure_read, request_body
+from sidecar.core.sessions import Scope
+from sidecar.core.sidecar import Sidecar
+from sidecar.core.timeouts import ClusterFacts
+from sidecar.net.counters import Counters
+
+if TYPE_CHECKING:
+    from sidecar.net.client import Client
+    from sidecar.net.links import Links
+    from sidecar.net.listener import Listener
+
+log = logging.getLogger("tidegate.sidecar")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverSettings:
+    """What the driver itself needs of the configuration."""
+
+    limits: Limits
+    scope: Scope
+    connect_timeout_ms: int
+
+
+class Driver:
+    """See the module.
+
+    Attributes:
+        core: the decisions.
+        counters: what happened.
+        listeners: where clients come in; set by `sidecar.app`.
+        links: the sidecar's own connections; set by `sidecar.app`.
+    """
+
+    def __init__(self, core: Sidecar, settings: DriverSettings) -> None:
+        self.core = core
+        self.limits = settings.limits
+        self.scope = settings.scope
+        self.connect_timeout_ms = settings.connect_timeout_ms
+        self.counters = Counters()
+        self.listeners: list[Listener] = []
+        self.links: Links
+        self._loop = asyncio.get_running_loop()
+        self._clients: dict[ClientConnection, Client] = {}
+        self._events: deque[Event] = deque()
+        self._handling = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = float("inf")
+        self._last_channel_id = 0
+        self._readers: set[Client] = set()
+        self._closed = False
+
+    # Time and order
+
+    def now_ms(self) -> float:
+        """The loop's clock, in ms."""
+        return self._loop.time() * 1000
+
+    def next_seq(self) -> Seq:
+        """The number of what happens now."""
+        return self.core.next_seq()
+
+    def next_channel_id(self) -> int:
+        """A name for a new connection to a broker."""
+        self._last_channel_id += 1
+        return self._last_channel_id
+
+    def handle(self, event: Event) -> None:
+        """Gives an event to the core and carries out its orders; events that they cause come after."""
+        self._events.append(event)
+        if self._handling:
+            return
+        self._handling = True
+        try:
+            while self._events:
+                for action in self.core.handle(self._events.popleft(), self.now_ms()):
+                    self._carry_out(action)
+        finally:
+            self._handling = False
+        self._set_timer()
+
+    def close(self) -> None:
+        """Stops the timer; nothing is handled any more."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _set_timer(self) -> None:
+        wakeup_ms = self.core.wakeup_ms()
+        if self._closed or (wakeup_ms >= self._timer_ms and self._timer is not None):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_ms = wakeup_ms
+        self._timer = self._loop.call_at(wakeup_ms / 1000, self._tick)
+
+    def _tick(self) -> None:
+        self._timer, self._timer_ms = None, float("inf")
+        self.handle(Tick())
+
+    async def endpoint(self, node_id: NodeId) -> tuple[str, int]:
+        """Where connections of clients to this broker go.
+
+        Raises:
+            OSError: the broker is not known, or its name does not resolve.
+        """
+        return await self.links.endpoint(node_id)
+
+    # Clients
+
+    def open_client(self, client: "Client", node_id: NodeId | None) -> ClientConnection | None:
+        """Gives a new client its place in the core; None if no broker can serve it."""
+        connection = self.core.open_client(node_id)
+        if connection is not None:
+            self._clients[connection] = client
+        return connection
+
+    def client_closed(self, client: "Client") -> None:
+        """Forgets a client."""
+        self._clients.pop(client.connection, None)
+        self._readers.discard(client)
+        self.handle(ClientClosed(client.connection))
+
+    def read_again(self, client: "Client") -> None:
+        """Lets the client be read from again, as far as it may, once the current event has been dealt with."""
+        if not self._readers:
+            self._loop.call_soon(self._read_again)
+        self._readers.add(client)
+
+    def _read_again(self) -> None:
+        readers, self._readers = self._readers, set()
+        for client in readers:
+            client.update_reading()
+
+    def answered(self, exchange: Exchange, payload: bytes, ports: NodePorts) -> None:
+        """A broker answered: makes its addresses ours, and tells the core what the answer means."""
+        connection, request = exchange.connection, exchange.request
+        client = self._clients.get(connection)
+        if client is None:
+            return
+        self._observe_upstream(exchange)
+        try:
+            if exchange.kind is Kind.READ and request.may_create and misses_topics(payload, request.api_version):
+                self.handle(AnswerReceived(exchange, b"", creates=True))
+                return
+            reading = self._read(payload, request.api_key, request.api_version, ports)
+        except CodecError as error:
+            log.warning("client %s closed: a broker's answer cannot be read: %s", client.peer, error)
+            client.close("broker_malformed")
+            return
+        except PortsExhausted:
+            log.error(
+                "client %s closed: listener %s has no node port for any broker of the cluster; widen its node_ports",
+                client.peer,
+                client.listener.name,
+            )
+            client.close("no_node_port")
+            return
+        connection.home_showed(reading.shown)
+        if exchange.kind is Kind.PLAIN and request.trace is Trace.NONE and not reading.leader_changed:
+            client.answer_plain(exchange, reading.payload)
+            self.read_again(client)
+        else:
+            self.handle(AnswerReceived(exchange, reading.payload, leader_changed=reading.leader_changed))
+
+    def _read(self, payload: bytes, api_key: int, api_version: int, ports: NodePorts) -> Reading:
+        if api_key not in READ_HERE:
+            return Reading(payload)
+        named = brokers_named(payload, api_key, api_version)
+        fresh = tuple(address for address in named if address.node_id not in self.core.cluster.addresses)
+        if fresh:
+            self._execute_now(BrokersSeen(fresh))
+        return read_answer(payload, api_key, api_version, ports)
+
+    def _execute_now(self, event: BrokersSeen) -> None:
+        """Takes one event out of turn: the answer that names these brokers is about to leave, so they need their ports."""
+        for action in self.core.handle(event, self.now_ms()):
+            self._carry_out(action)
+
+    # Orders
+
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case Send():
+                self._send(action)
+            case Deliver(connection):
+                if (client := self._clients.get(connection)) is not None:
+                    client.deliver()
+            case Refuse():
+                self._refuse(action)
+            case CloseClient(connection, cause):
+                if (client := self._clients.get(connection)) is not None:
+                    client.close(cause)
+            case Watch(address):
+                self._watch(address)
+            case Unwatch(node_id):
+                self.links.unwatch(node_id)
+            case OpenChannel(node_id):
+                self.links.open_channel(node_id)
+            case ResetProbe(node_id):
+                self.links.reset_probe(node_id)
+            case Probe(node_id, asked):
+                self.links.probe(node_id, asked)
+            case ProbeHead(via, asked):
+                self.links.probe_head(via, asked)
+            case Released():
+                self._count_release(action)
+            case Decided(exchange, decision):
+                self.counters.requests[exchange.request.api_key, decision] += 1
+            case Noted(level, message):
+                log.log(logging.getLevelNamesMapping()[level.upper()], "%s", message)
+            case _:
+                assert_never(action)
+
+    def _send(self, action: Send) -> None:
+        exchange, channel = action.exchange, action.channel
+        client = self._clients.get(exchange.connection)
+        if client is None:
+            return
+        payload = as_pure_read(exchange.request) if action.pure else exchange.request.payload
+        if channel is exchange.connection.home:
+            client.home.send(payload)
+            return
+
+        def on_answer(answer: bytes) -> None:
+            if not exchange.connection.closed:
+                restored = with_response_correlation_id(answer, exchange.request.correlation_id)
+                self.answered(exchange, restored, client.listener.ports)
+
+        self.links.relay(channel.node_id, payload, on_answer)
+
+    def _refuse(self, action: Refuse) -> None:
+        exchange, cluster = action.exchange, self.core.cluster
+        client = self._clients.get(exchange.connection)
+        if client is None:
+            return
+        brokers = []
+        for address in sorted(cluster.addresses.values(), key=lambda a: a.node_id):
+            at = client.listener.ports.advertised(address.node_id)
+            if at is not None:
+                brokers.append((address.node_id, *at, address.rack))
+        facts = ClusterFacts(cluster_id=cluster.cluster_id, controller_id=cluster.controller_id, brokers=tuple(brokers))
+        try:
+            payload = refusal(exchange.request, request_body(exchange.request), facts, action.reason)
+        except CodecError:
+            payload = None
+        log.warning("client %s: %s not answered: %s", client.peer, api_name(exchange.request.api_key), action.reason)
+        if payload is None:
+            client.close("wait_timeout")
+        else:
+            self.handle(AnswerMade(exchange, payload))
+
+    def _watch(self, address: Address) -> None:
+        for listener in self.listeners:
+            listener.serve(address.node_id)
+        self.links.watch(address)
+
+    # Counting
+
+    def observe(self, exchange: Exchange, now_ms: float) -> None:
+        """An answer has left."""
+        self.counters.request_seconds[exchange.request.api_key].observe((now_ms - exchange.arrived_ms) / 1000)
+
+    def _observe_upstream(self, exchange: Exchange) -> None:
+        seconds = (self.now_ms() - exchange.sent_ms) / 1000
+        self.counters.upstream_seconds[exchange.request.api_key].observe(seconds)
+
+    def _count_release(self, action: Released) -> None:
+        api_key = action.exchange.request.api_key
+        self.counters.holds[api_key, action.why, action.outcome] += 1
+        self.counters.held_seconds[api_key].observe(action.held_ms / 1000)
+        if action.exchange.prevented:
+            self.counters.prevented[api_key] += 1

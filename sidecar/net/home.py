@@ -1,0 +1,232 @@
+"""The connection of one client to its own broker: requests out in their order, answers back in the same order.
+
+A chunk of answers that need no reading goes to the client as it came, in one write; large ones stream through.
+"""
+
+import asyncio
+import logging
+import struct
+from typing import TYPE_CHECKING, Final
+
+from codec import CodecError
+from codec.frames import SIZE_BYTES, explain_prefix, frame
+from sidecar.core.answers import READ_HERE
+from sidecar.core.apis import Kind, Trace
+from sidecar.core.connection import Exchange
+from sidecar.core.events import HomeClosed, HomeOpened
+from sidecar.core.ids import NodeId
+
+if TYPE_CHECKING:
+    from sidecar.net.client import Client
+    from sidecar.net.driver import Driver
+
+log = logging.getLogger("tidegate.home")
+
+_START: Final = struct.Struct(">ii")
+_SIZE: Final = struct.Struct(">i")
+_CORRELATION_ID_BYTES: Final = 4
+STREAM_BYTES_MIN: Final = 65536
+
+
+class Home(asyncio.Protocol):
+    """See the module.
+
+    Attributes:
+        node_id: the broker.
+    """
+
+    def __init__(self, driver: "Driver", client: "Client") -> None:
+        self.node_id = NodeId(-1)
+        self._driver = driver
+        self._client = client
+        self._transport: asyncio.Transport | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._unsent = bytearray()
+        self._full = False
+        self._pending = bytearray()
+        self._wanted = 0
+        self._streaming = 0
+        self._closed = False
+
+    def open(self, node_id: NodeId) -> None:
+        """Starts to connect; requests may be written at once and leave when the connection is there."""
+        self.node_id = node_id
+        self._opening = asyncio.get_running_loop().create_task(self._open())
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes of requests, in the order of the calls."""
+        if not data or self._closed:
+            return
+        self._driver.counters.bytes["broker", "out"] += len(data)
+        if self._transport is None:
+            self._unsent += data
+        else:
+            self._transport.write(data)
+
+    def send(self, payload: bytes) -> None:
+        """Sends one request."""
+        self.write(frame(payload))
+
+    def is_full(self, unsent_bytes_max: int) -> bool:
+        """Whether the broker takes requests more slowly than they come."""
+        return self._full or len(self._unsent) > unsent_bytes_max
+
+    def close(self) -> None:
+        """Ends the connection; what was written still leaves."""
+        self._closed = True
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._transport is not None:
+            self._transport.close()
+
+    def pause_reading(self) -> None:
+        """The client is slow."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """The client takes answers again."""
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    async def _open(self) -> None:
+        driver = self._driver
+        try:
+            async with asyncio.timeout(driver.connect_timeout_ms / 1000):
+                host, port = await driver.endpoint(self.node_id)
+                await asyncio.get_running_loop().create_connection(lambda: self, host, port)
+        except (OSError, TimeoutError) as error:
+            log.info("client %s: broker %d is not reachable: %s", self._client.peer, self.node_id, error or "timeout")
+            if not self._closed:
+                driver.handle(HomeClosed(self._client.connection))
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Sends what waited for the connection."""
+        if self._closed:
+            transport.close()
+            return
+        self._transport = transport  # type: ignore[assignment]
+        driver = self._driver
+        driver.counters.broker_connections[self.node_id] += 1
+        if self._unsent:
+            self._transport.write(bytes(self._unsent))  # type: ignore[union-attr]
+            self._unsent.clear()
+        driver.handle(HomeOpened(self._client.connection, driver.next_channel_id()))
+        self._client.update_reading()
+
+    def data_received(self, data: bytes) -> None:
+        """Passes on the answers that may pass, reads those that must be read."""
+        if self._closed:
+            return
+        self._driver.counters.bytes["broker", "in"] += len(data)
+        if self._streaming:
+            part, data = data[: self._streaming], data[self._streaming :]
+            self._streaming -= len(part)
+            self._client.write(part)
+            if self._streaming == 0:
+                self._finish_stream()
+            if not data:
+                return
+        if self._pending:
+            self._pending += data
+            if len(self._pending) < self._wanted:
+                return
+            data = bytes(self._pending)
+            self._pending.clear()
+        try:
+            self._consume(data)
+        except CodecError as error:
+            self._unreadable(data, str(error))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The broker's end of it is the client's end, once what it answered has been delivered."""
+        driver = self._driver
+        if self._transport is not None:
+            driver.counters.broker_connections[self.node_id] -= 1
+        cause = "ours" if self._closed else ("broker_closed" if exc is None else "broker_reset")
+        driver.counters.closed["broker", cause] += 1
+        if not self._closed:
+            self._closed = True
+            driver.handle(HomeClosed(self._client.connection))
+
+    def pause_writing(self) -> None:
+        """The broker is slow: the client's requests wait."""
+        self._full = True
+        self._client.update_reading()
+
+    def resume_writing(self) -> None:
+        """The broker takes requests again."""
+        self._full = False
+        self._client.update_reading()
+
+    # In
+
+    def _consume(self, data: bytes) -> None:
+        position = run = 0
+        length = len(data)
+        client, driver = self._client, self._driver
+        connection = client.connection
+        self._wanted = 0
+        while length - position >= SIZE_BYTES + _CORRELATION_ID_BYTES:
+            size, correlation_id = _START.unpack_from(data, position)
+            exchange = connection.next_at_home
+            if not _CORRELATION_ID_BYTES <= size <= driver.limits.frame_bytes:
+                raise CodecError(position, "frame.size", f"{size} bytes; the limit is {driver.limits.frame_bytes}")
+            if exchange is None or correlation_id != exchange.request.correlation_id:
+                raise CodecError(position, "correlation_id", "an answer to no request")
+            end = position + SIZE_BYTES + size
+            passes = self._passes(exchange) and connection.is_next(exchange)
+            if end > length and not (passes and size >= STREAM_BYTES_MIN):
+                self._wanted = end - position
+                break
+            if end > length:
+                self._streaming = end - length
+                position = length
+                break
+            connection.home_answered()
+            if passes:
+                connection.left(exchange)
+                driver.observe(exchange, driver.now_ms())
+                position = end
+                continue
+            if run < position:
+                client.write(data[run:position])
+            run = position = end
+            driver.answered(exchange, data[end - size : end], client.listener.ports)
+            if self._closed:
+                return
+        if run < position:
+            client.write(data if run == 0 and position == length else data[run:position])
+            if not self._streaming:
+                client.deliver()
+        if position < length:
+            self._pending += data[position:]
+            self._check_size()
+
+    def _check_size(self) -> None:
+        """A size that makes no sense is refused as soon as it is there."""
+        if len(self._pending) >= SIZE_BYTES:
+            (size,) = _SIZE.unpack_from(self._pending)
+            if not _CORRELATION_ID_BYTES <= size <= self._driver.limits.frame_bytes:
+                raise CodecError(0, "frame.size", f"{size} bytes; the limit is {self._driver.limits.frame_bytes}")
+
+    def _finish_stream(self) -> None:
+        connection = self._client.connection
+        exchange = connection.home_answered()
+        if exchange is not None:
+            connection.left(exchange)
+            self._driver.observe(exchange, self._driver.now_ms())
+        self._client.deliver()
+
+    @staticmethod
+    def _passes(exchange: Exchange) -> bool:
+        request = exchange.request
+        return exchange.kind is Kind.PLAIN and request.trace is Trace.NONE and request.api_key not in READ_HERE
+
+    def _unreadable(self, data: bytes, reason: str) -> None:
+        if explain_prefix(data[:16]) == "tls_alert":
+            reason = "the broker speaks TLS on this address: set cluster.security.protocol to SSL or SASL_SSL"
+        log.warning("client %s: the answer of broker %d cannot be read: %s", self._client.peer, self.node_id, reason)
+        self._client.close("broker_malformed")

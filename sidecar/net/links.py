@@ -1,0 +1,271 @@
+"""The sidecar's own connections to every broker: one for probes, one for questions about the head, one for routed reads.
+
+The probe connection is kept open as long as the broker is watched; the others are opened when first needed. All connections to
+one broker go to the same resolved address, so that what a probe proves holds for the others (consistency.md section 6).
+"""
+
+import asyncio
+import logging
+import random
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from codec.api_keys import ApiKey
+from codec.error_codes import ErrorCode
+from codec.headers import response_body_offset
+from sidecar.core.events import (
+    Address,
+    ChannelClosed,
+    ChannelOpened,
+    HeadAnswered,
+    HeadFailed,
+    ProbeAnswered,
+    ProbeClosed,
+    ProbeOpened,
+)
+from sidecar.core.head import QuorumAnswer
+from sidecar.core.ids import UNKNOWN_OFFSET, NodeId, Seq
+from sidecar.core.versions import read_offer
+from sidecar.net.broker_connection import SOFTWARE, BrokerConnection, BrokerUnavailable, connect
+from sidecar.net.driver import Driver
+from sidecar.net.sasl import Credentials
+
+log = logging.getLogger("tidegate.links")
+
+_PROBE_VERSION: Final = 3
+_RETRY_S_MIN: Final = 0.05
+_RETRY_S_MAX: Final = 1.0
+_METADATA_TOPIC: Final = {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
+_REFUSALS: Final = frozenset({ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION})
+
+
+class Link:
+    """The sidecar's own connections to one broker."""
+
+    def __init__(self, links: "Links", address: Address) -> None:
+        self.address = address
+        self.node_id = address.node_id
+        self._links = links
+        self._driver = links.driver
+        self._resolved: tuple[str, int] | None = None
+        self._probes: BrokerConnection | None = None
+        self._heads: BrokerConnection | None = None
+        self._heads_lock = asyncio.Lock()
+        self._channel: BrokerConnection | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lost = asyncio.Event()
+        self._run(self._keep_probing())
+
+    async def endpoint(self) -> tuple[str, int]:
+        """The resolved address of the broker, the same for all connections until its probe connection ends.
+
+        Raises:
+            OSError: the name does not resolve.
+        """
+        if self._resolved is None:
+            loop = asyncio.get_running_loop()
+            found = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
+            self._resolved = str(found[0][4][0]), self.address.port
+        return self._resolved
+
+    def close(self) -> None:
+        """Ends all connections."""
+        for task in self._tasks:
+            task.cancel()
+        for connection in (self._probes, self._heads, self._channel):
+            if connection is not None:
+                connection.close()
+
+    # Positions
+
+    def probe(self, asked: Seq) -> None:
+        """Asks for the position."""
+        connection = self._probes
+        if connection is None or not connection.is_open:
+            return
+        version = _PROBE_VERSION
+
+        def on_answer(payload: bytes) -> None:
+            offer = read_offer(payload, version, response_body_offset(payload, ApiKey.API_VERSIONS, version))
+            self._driver.handle(ProbeAnswered(self.node_id, asked, offer.position, offer.versions))
+
+        connection.ask(ApiKey.API_VERSIONS, version, SOFTWARE, on_answer)
+
+    def reset_probe(self) -> None:
+        """Ends a probe connection that does not answer; another one is opened."""
+        if self._probes is not None:
+            self._probes.close("timeout")
+
+    async def _keep_probing(self) -> None:
+        delay_s = _RETRY_S_MIN
+        while True:
+            self._lost.clear()
+            try:
+                self._probes = await self._connect(self._probes_lost)
+            except BrokerUnavailable as error:
+                self._driver.counters.probe_failures[self.node_id, error.cause] += 1
+                log.debug("broker %d: %s", self.node_id, error)
+                self._resolved = None
+                await asyncio.sleep(delay_s * (0.5 + random.random()))
+                delay_s = min(2 * delay_s, _RETRY_S_MAX)
+                continue
+            delay_s = _RETRY_S_MIN
+            self._driver.handle(ProbeOpened(self.node_id))
+            await self._lost.wait()
+
+    def _probes_lost(self, cause: str) -> None:
+        self._probes = None
+        self._resolved = None
+        self._driver.counters.probe_failures[self.node_id, cause] += 1
+        self._lost.set()
+        self._driver.handle(ProbeClosed(self.node_id, cause))
+
+    # The head
+
+    def probe_head(self, asked: Seq) -> None:
+        """Asks for the head through this broker."""
+        self._run(self._ask_head(asked))
+
+    async def _ask_head(self, asked: Seq) -> None:
+        try:
+            connection = await self._head_connection()
+            version = connection.version(ApiKey.DESCRIBE_QUORUM)
+            if version is None:
+                self._driver.handle(HeadFailed(self.node_id, asked, refused=True))
+                return
+            answer = await connection.call(ApiKey.DESCRIBE_QUORUM, version, _METADATA_TOPIC)
+        except BrokerUnavailable:
+            self._driver.handle(HeadFailed(self.node_id, asked, refused=False))
+            return
+        quorum = None if answer["error_code"] else QuorumAnswer.from_response(answer)
+        if quorum is None:
+            refused = answer["error_code"] in _REFUSALS
+            self._driver.handle(HeadFailed(self.node_id, asked, refused=refused))
+        else:
+            self._driver.handle(HeadAnswered(self.node_id, asked, quorum))
+
+    async def _head_connection(self) -> BrokerConnection:
+        async with self._heads_lock:
+            if self._heads is None or not self._heads.is_open:
+                self._heads = await self._connect(None)
+            return self._heads
+
+    # Routed reads
+
+    def open_channel(self) -> None:
+        """Opens the channel for routed reads."""
+        self._run(self._open_channel())
+
+    def relay(self, payload: bytes, on_answer: Callable[[bytes], None]) -> None:
+        """Sends a routed read on the open channel."""
+        if self._channel is not None:
+            self._channel.relay(payload, on_answer)
+
+    async def _open_channel(self) -> None:
+        channel_id = self._driver.next_channel_id()
+
+        def lost(cause: str) -> None:
+            self._channel = None
+            self._driver.handle(ChannelClosed(self.node_id, channel_id))
+
+        try:
+            self._channel = await self._connect(lost)
+        except BrokerUnavailable as error:
+            log.debug("broker %d: %s", self.node_id, error)
+            self._driver.handle(ChannelClosed(self.node_id, None))
+            return
+        position = self._channel.position
+        shown = UNKNOWN_OFFSET if position is None else position
+        self._driver.handle(ChannelOpened(self.node_id, channel_id, shown))
+
+    # Steps
+
+    async def _connect(self, on_lost: Callable[[str], None] | None) -> BrokerConnection:
+        driver, counters = self._driver, self._driver.counters
+
+        def lost(cause: str) -> None:
+            counters.broker_connections[self.node_id] -= 1
+            counters.closed["broker", cause] += 1
+            if on_lost is not None:
+                on_lost(cause)
+
+        try:
+            host, port = await self.endpoint()
+        except OSError as error:
+            raise BrokerUnavailable("resolve", f"{self.address.host} does not resolve: {error.strerror}") from error
+        connection = await connect(
+            host,
+            port,
+            credentials=self._links.credentials,
+            timeout_ms=driver.connect_timeout_ms,
+            frame_bytes_max=driver.limits.frame_bytes,
+            on_lost=lost,
+        )
+        counters.broker_connections[self.node_id] += 1
+        return connection
+
+    def _run(self, coroutine: "asyncio._CoroutineLike[None]") -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+class Links:
+    """The links to all watched brokers."""
+
+    def __init__(self, driver: Driver, credentials: Credentials | None) -> None:
+        self.driver = driver
+        self.credentials = credentials
+        self._links: dict[NodeId, Link] = {}
+
+    def watch(self, address: Address) -> None:
+        """Starts to keep a link to a broker."""
+        self._links[address.node_id] = Link(self, address)
+
+    def unwatch(self, node_id: NodeId) -> None:
+        """Ends the link to a broker."""
+        link = self._links.pop(node_id, None)
+        if link is not None:
+            link.close()
+
+    def close(self) -> None:
+        """Ends all links."""
+        for node_id in list(self._links):
+            self.unwatch(node_id)
+
+    async def endpoint(self, node_id: NodeId) -> tuple[str, int]:
+        """Where connections of clients to this broker go: the same address as the sidecar's own.
+
+        Raises:
+            OSError: the broker is not known, or its name does not resolve.
+        """
+        link = self._links.get(node_id)
+        if link is None:
+            raise OSError(f"broker {node_id} is not known")
+        return await link.endpoint()
+
+    def probe(self, node_id: NodeId, asked: Seq) -> None:
+        """See `Link.probe`."""
+        if (link := self._links.get(node_id)) is not None:
+            link.probe(asked)
+
+    def reset_probe(self, node_id: NodeId) -> None:
+        """See `Link.reset_probe`."""
+        if (link := self._links.get(node_id)) is not None:
+            link.reset_probe()
+
+    def probe_head(self, node_id: NodeId, asked: Seq) -> None:
+        """See `Link.probe_head`."""
+        if (link := self._links.get(node_id)) is not None:
+            link.probe_head(asked)
+
+    def open_channel(self, node_id: NodeId) -> None:
+        """See `Link.open_channel`."""
+        if (link := self._links.get(node_id)) is not None:
+            link.open_channel()
+
+    def relay(self, node_id: NodeId, payload: bytes, on_answer: Callable[[bytes], None]) -> None:
+        """See `Link.relay`."""
+        if (link := self._links.get(node_id)) is not None:
+            link.relay(payload, on_answer)

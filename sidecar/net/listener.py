@@ -1,0 +1,101 @@
+"""Where clients come in: one bootstrap port and one port a node, on every listener of the configuration.
+
+A port is bound and listening before any client can be told of it.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+
+from sidecar.core.addresses import NodePorts, PortsExhausted
+from sidecar.core.ids import NodeId
+from sidecar.net.client import Client
+from sidecar.net.driver import Driver
+
+log = logging.getLogger("tidegate.listener")
+
+_BACKLOG = 1024
+
+
+class PortTaken(Exception):
+    """Another process holds a port that the configuration asks for."""
+
+
+class Listener:
+    """See the module.
+
+    Args:
+        host, port: the bootstrap port.
+        on_assigned: called after new node ports were assigned, so that they can be remembered.
+    """
+
+    def __init__(
+        self, driver: Driver, name: str, host: str, port: int, ports: NodePorts, on_assigned: Callable[[], None]
+    ) -> None:
+        self.name = name
+        self.host = host
+        self.port = port
+        self.ports = ports
+        self._driver = driver
+        self._on_assigned = on_assigned
+        self._servers: dict[NodeId | None, asyncio.Server] = {}
+        self._sockets: dict[NodeId | None, socket.socket] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def open(self) -> None:
+        """Binds the bootstrap port.
+
+        Raises:
+            PortTaken: somebody else has it.
+        """
+        self._bind(None, self.port)
+
+    def serve(self, node_id: NodeId) -> None:
+        """Binds the port of a node, if it has none yet. What goes wrong is logged: clients are not told of such a node."""
+        try:
+            fresh = self.ports.assign([node_id])
+        except PortsExhausted:
+            log.error("listener %s: no port is left for broker %d; widen its node_ports", self.name, node_id)
+            return
+        port = self.ports.port(node_id)
+        if port is None or node_id in self._sockets:
+            return
+        try:
+            self._bind(node_id, port)
+        except PortTaken as error:
+            log.error("listener %s: broker %d cannot be served: %s", self.name, node_id, error)
+            return
+        if fresh:
+            self._on_assigned()
+
+    def close(self) -> None:
+        """Accepts no more clients; those that are connected stay."""
+        for task in self._tasks:
+            task.cancel()
+        for server in self._servers.values():
+            server.close()
+        for bound in self._sockets.values():
+            bound.close()
+
+    def _bind(self, node_id: NodeId | None, port: int) -> None:
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((self.host, port))
+            bound.listen(_BACKLOG)
+        except OSError as error:
+            bound.close()
+            raise PortTaken(f"cannot listen on {self.host}:{port}: {error.strerror}") from error
+        bound.setblocking(False)
+        self._sockets[node_id] = bound
+        task = asyncio.get_running_loop().create_task(self._accept(node_id, bound))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _accept(self, node_id: NodeId | None, bound: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        self._servers[node_id] = await loop.create_server(
+            lambda: Client(self._driver, self, node_id), sock=bound, backlog=_BACKLOG
+        )
