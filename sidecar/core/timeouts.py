@@ -2,8 +2,8 @@
 
 An error answer where every client family was seen to raise it; otherwise nothing, and the caller closes the connection.
 The choice was measured with real clients, see docs/on-timeout.md: an error in Metadata makes running consumers give up
-their partitions, and in Metadata, DescribeAcls, DescribeConfigs and DescribeLogDirs some client takes it for an empty
-answer. After a close every client asks again by itself or raises a connection error.
+their partitions, in DescribeUserScramCredentials it crashes librdkafka, and in the other APIs that close some client
+takes it for an answer. After a close a client asks again by itself or raises a connection error.
 
 A table and a function. Knows no time, connection or routing: `sidecar.core.gate` decides that a read is given up and
 `sidecar.core.answers` turns the result into bytes.
