@@ -59,7 +59,7 @@ def gate_settings(config: SidecarConfig) -> GateSettings:
         on_timeout=OnTimeout(consistency.on_timeout),
         held_requests_max=config.limits.held_requests,
         held_bytes_max=config.limits.held_bytes,
-        # With SASL the client's identity stays on its own connection: the sidecar's would show it another principal's view.
+        # With SASL a client's identity stays on its own connection: ours would show it another principal's view.
         roams=not config.cluster.security.protocol.startswith("SASL_"),
     )
 

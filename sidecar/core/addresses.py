@@ -1,6 +1,6 @@
 """Addresses: one port for each node, and how answers that name brokers come to name the sidecar (proxying.md 1 and 2).
 
-Node ids stay what they are; only host and port change. A port means one node for ever, because ApiVersions v5 checks it.
+Node ids stay what they are; only host and port change. A port means one node for ever: ApiVersions v5 checks it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,8 +16,8 @@ class PortsExhausted(Exception):
 class NodePorts:
     """The node ports of one listener.
 
-    Node id n takes the first port + n - 1 if that is in range and unassigned, else the next unassigned one; ids in ascending
-    order. An assigned port is never given to another node.
+    Node id n takes the first port + n - 1 if that is in range and unassigned, else the next unassigned one; ids in
+    ascending order. An assigned port is never given to another node.
 
     Args:
         first, last: the range, inclusive.
@@ -79,7 +79,7 @@ class NodePorts:
 def rewrite_brokers(brokers: list[dict[str, Any]], id_field: str, ports: NodePorts) -> list[dict[str, Any]]:
     """The brokers of an answer, each at its port; those without a port are left out.
 
-    A client forgets every broker that an answer omits, so if none has a port the answer cannot be given: `PortsExhausted`.
+    A client forgets every broker that an answer omits, so if none has a port there is no answer: `PortsExhausted`.
     """
     kept = [broker for broker in brokers if _rewrite(broker, broker[id_field], ports)]
     if brokers and not kept:

@@ -1,6 +1,6 @@
 """From the bytes of an answer to what the client gets and what the core must know (proxying.md section 1).
 
-Rewrites the addresses in exactly the answers that carry them, and narrows ApiVersions. All other answers pass untouched.
+Rewrites the addresses in exactly the answers that carry them, and narrows ApiVersions. All others pass untouched.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ READ_HERE: Final = frozenset({*REWRITTEN, ApiKey.API_VERSIONS})
 """Answers that cannot pass as they come."""
 
 _ID_FIELDS: Final = {ApiKey.METADATA: "node_id", ApiKey.DESCRIBE_CLUSTER: "broker_id"}
-_WALKED: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
+WALKED: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
+"""Answers that carry addresses only when a partition has moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def read_answer(payload: bytes, api_key: int, api_version: int, ports: NodePorts
         sidecar.core.addresses.PortsExhausted: none of its brokers has a port.
     """
     start = response_body_offset(payload, api_key, api_version)
-    if api_key in _WALKED:
+    if api_key in WALKED:
         walk = node_endpoints(payload, api_key, api_version, start)
         if walk.endpoints:
             endpoints = [dict(endpoint) for endpoint in walk.endpoints]
@@ -68,6 +69,17 @@ def read_answer(payload: bytes, api_key: int, api_version: int, ports: NodePorts
     return Reading(replace_brokers(payload, api_key, api_version, start, lambda b: rewrite_brokers(b, id_field, ports)))
 
 
+def passes_unchanged(payload: bytes, request: Request) -> bool:
+    """Whether an answer in `WALKED` says of no partition that it has moved: the client may get it as it came.
+
+    Raises:
+        codec.CodecError: the bytes are no such answer.
+    """
+    start = response_body_offset(payload, request.api_key, request.api_version)
+    walk = node_endpoints(payload, request.api_key, request.api_version, start)
+    return not walk.endpoints and not walk.leader_changed
+
+
 def brokers_named(payload: bytes, api_key: int, api_version: int) -> tuple[Address, ...]:
     """The brokers that an answer in `READ_HERE` names, at their own addresses.
 
@@ -82,7 +94,7 @@ def brokers_named(payload: bytes, api_key: int, api_version: int) -> tuple[Addre
         found.extend(dict(element) for element in elements)
         return elements
 
-    if api_key in _WALKED:
+    if api_key in WALKED:
         found.extend(node_endpoints(payload, api_key, api_version, start).endpoints)
     elif api_key == ApiKey.FIND_COORDINATOR:
         replace_coordinators(payload, api_version, start, collect)
@@ -108,7 +120,7 @@ def misses_topics(payload: bytes, api_version: int) -> bool:
 
 
 def refusal(request: Request, body: dict[str, Any], cluster: ClusterFacts, reason: str) -> bytes | None:
-    """The answer of our own to a read that waited too long; None: this version can carry no error, close the connection."""
+    """Our own answer to a read that waited too long; None: this version can carry no error, close the connection."""
     value = timeout_answer(request.api_key, request.api_version, body, cluster, reason)
     if value is None:
         return None

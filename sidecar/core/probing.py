@@ -74,8 +74,8 @@ class PositionProbes:
 
     def overdue(self, now_ms: float) -> list[NodeId]:
         """The brokers that have not answered in time."""
-        limit = now_ms - self._pace.timeout_ms
-        return [node_id for node_id, line in self._lines.items() if line.under_way and line.sent_ms <= limit]
+        timeout_ms = self._pace.timeout_ms
+        return [n for n, line in self._lines.items() if line.under_way and line.sent_ms + timeout_ms <= now_ms]
 
     def wakeup_ms(self) -> float:
         """When `due` or `overdue` has something next."""
@@ -146,8 +146,8 @@ class HeadProbes:
 
     def overdue(self, now_ms: float) -> list[tuple[NodeId, Seq]]:
         """The questions that were not answered in time; they are given up."""
-        limit = now_ms - self._pace.timeout_ms
-        late = [(node_id, asked) for node_id, (asked, sent_ms) in self._under_way.items() if sent_ms <= limit]
+        timeout_ms = self._pace.timeout_ms
+        late = [(n, asked) for n, (asked, sent_ms) in self._under_way.items() if sent_ms + timeout_ms <= now_ms]
         for node_id, _ in late:
             del self._under_way[node_id]
         return late

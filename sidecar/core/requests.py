@@ -1,7 +1,7 @@
 """From the bytes of a request to what the guarantee needs to know of it.
 
-Reads no more than it must: plain requests are known by their key alone. Only Metadata and DescribeConfigs are decoded, to see
-whether a request may create topics, and whether it asks about a broker.
+Reads no more than it must: plain requests are known by their key alone. Only Metadata and DescribeConfigs are decoded,
+to see whether a request may create topics, and whether it asks about a broker.
 """
 
 from typing import Any, Final
@@ -91,7 +91,7 @@ def as_pure_read(request: Request) -> bytes:
 
 
 def _read_body(request: Request, start: int) -> tuple[dict[str, Any], int]:
-    """The body and where it ends. Brokers ignore what comes after it (librdkafka's Metadata v11 has three bytes too many)."""
+    """The body and where it ends. Brokers ignore what comes after (librdkafka's Metadata has three bytes too many)."""
     return decoder(request_table(request.api_key), request.api_version)(request.payload, start)
 
 

@@ -1,6 +1,6 @@
 """What the sidecar advertises: the broker's ApiVersions answer, less what we cannot pass on faithfully (proxying.md 4).
 
-Nothing is capped below what Kafka 4.4 offers. Versions that are newer than our tables are hidden only for the APIs whose answers
+Nothing is capped below what Kafka 4.4 offers. Versions newer than our tables are hidden only for the APIs whose answers
 carry addresses; everything else passes as opaque frames in any version.
 """
 
@@ -72,12 +72,12 @@ def narrow_offer(payload: bytes, api_version: int, body_offset: int) -> bytes:
 
 
 def is_unreadable(api_key: int, api_version: int) -> bool:
-    """Whether the answer to this request would carry addresses that we cannot find. Our offer excludes such versions."""
+    """Whether the answer would carry addresses that we cannot find. Our offer excludes such versions."""
     return api_version > _NEWEST.get(api_key, api_version)
 
 
 def refuse_offer(correlation_id: int) -> bytes:
-    """The answer to an ApiVersions request newer than ours: version 0, error 35, and the range that we do speak (KIP-511)."""
+    """The answer to an ApiVersions request newer than ours: v0, error 35, and the range that we speak (KIP-511)."""
     ours = known_versions(ApiKey.API_VERSIONS)
     assert ours is not None, "the codec describes ApiVersions"
     header = ResponseHeader(correlation_id=correlation_id)
@@ -88,7 +88,7 @@ def refuse_offer(correlation_id: int) -> bytes:
 
 
 def is_unreadable_offer(api_key: int, api_version: int) -> bool:
-    """Whether this is an ApiVersions request whose answer we could not narrow: `refuse_offer` makes the client ask again."""
+    """Whether we could not narrow the answer to this ApiVersions request: `refuse_offer` makes the client ask again."""
     ours = known_versions(ApiKey.API_VERSIONS)
     return api_key == ApiKey.API_VERSIONS and ours is not None and api_version not in ours
 

@@ -1,7 +1,7 @@
 """One client connection: its bytes in, the answers out.
 
-The hot path of the sidecar. A chunk of plain requests goes on to the client's own broker as it came, in one write; only the first
-twelve bytes of each frame are looked at. Large plain requests stream through without being collected.
+The hot path of the sidecar. A chunk of plain requests goes on to the client's own broker as it came, in one write; only
+the first twelve bytes of each frame are looked at. Large plain requests stream through without being collected.
 """
 
 import asyncio
@@ -35,6 +35,9 @@ _ACKS_WITHIN_BYTES: Final = 512
 """Where ``acks`` is found unless the client id or the transactional id is very long."""
 _UNSENT_BYTES_MAX: Final = 65536
 """What is read ahead while the connection to the broker opens."""
+
+CLOSE_TIMEOUT_S: Final = 5.0
+"""How long a connection that we end may take to deliver what was written."""
 
 _REMEDIES: Final = {
     "tls_hello": "the client speaks TLS to a plain port: set its security.protocol to PLAINTEXT or SASL_PLAINTEXT",
@@ -173,6 +176,8 @@ class Client(asyncio.Protocol):
         if not self.closing():
             self._cause = cause
             self._transport.close()
+            # A client that takes nothing any more would keep its connection for ever.
+            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self._transport.abort)
 
     def update_reading(self) -> None:
         """Reads from the client as long as order, limits and the broker's pace allow it."""
@@ -204,7 +209,7 @@ class Client(asyncio.Protocol):
     # In
 
     def _consume(self, data: bytes) -> None:
-        """Takes the whole frames of ``data``; keeps what is left in `_pending`, of which `_wanted` bytes make sense next."""
+        """Takes the whole frames of ``data``; the rest stays in `_pending`, of which `_wanted` bytes make sense next."""
         position = run = 0
         length = len(data)
         connection, driver = self.connection, self._driver
@@ -246,7 +251,7 @@ class Client(asyncio.Protocol):
                 return
             except UnsupportedVersion:
                 log.warning(
-                    "connection from %s closed: request %s v%d is newer than this sidecar; its ApiVersions offer excludes it",
+                    "connection from %s closed: %s v%d is newer than this sidecar, whose ApiVersions hides it",
                     self.peer,
                     ApiKey(api_key).name,
                     api_version,
@@ -324,7 +329,7 @@ class Client(asyncio.Protocol):
 
     def _close_when_done(self) -> None:
         if self._finished and not self.closing() and self.connection.in_flight == 0:
-            self.close("client_closed")
+            self.close("truncated" if self._pending else "client_closed")
 
     def answer_plain(self, exchange: Exchange, payload: bytes) -> None:
         """Gives a plain request its answer, now or when it is its turn."""

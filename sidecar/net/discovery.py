@@ -81,7 +81,7 @@ class Discovery:
         return None
 
     def _candidates(self) -> list[tuple[str, int]]:
-        """The brokers that are farthest ahead first, so that discovery does not go back in time; then the bootstrap servers."""
+        """The brokers that are farthest ahead first, so that discovery never goes back; then the bootstrap servers."""
         cluster = self._driver.core.cluster
         ahead = sorted(cluster.live, key=lambda node_id: -cluster.view.brokers[node_id].visible)
         known = [(cluster.addresses[node_id].host, cluster.addresses[node_id].port) for node_id in ahead]

@@ -208,7 +208,7 @@ class Driver:
         return read_answer(payload, api_key, api_version, ports)
 
     def _execute_now(self, event: BrokersSeen) -> None:
-        """Takes one event out of turn: the answer that names these brokers is about to leave, so they need their ports."""
+        """Takes one event out of turn: the answer that names these brokers is about to leave, and they need ports."""
         for action in self.core.handle(event, self.now_ms()):
             self._carry_out(action)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from codec import CodecError
 from codec.frames import SIZE_BYTES, explain_prefix, frame
-from sidecar.core.answers import READ_HERE
+from sidecar.core.answers import READ_HERE, WALKED, passes_unchanged
 from sidecar.core.apis import Kind, Trace
 from sidecar.core.connection import Exchange
 from sidecar.core.events import HomeClosed, HomeOpened
@@ -46,6 +46,8 @@ class Home(asyncio.Protocol):
         self._pending = bytearray()
         self._wanted = 0
         self._streaming = 0
+        self._paused = False
+        self._finishing = False
         self._closed = False
 
     def open(self, node_id: NodeId) -> None:
@@ -72,7 +74,10 @@ class Home(asyncio.Protocol):
         return self._full or len(self._unsent) > unsent_bytes_max
 
     def close(self) -> None:
-        """Ends the connection; what was written still leaves."""
+        """Ends the connection; what was written still leaves, even if it has yet to open (proxying.md 3.5)."""
+        if self._transport is None and self._unsent:
+            self._finishing = True
+            return
         self._closed = True
         if self._opening is not None:
             self._opening.cancel()
@@ -81,11 +86,13 @@ class Home(asyncio.Protocol):
 
     def pause_reading(self) -> None:
         """The client is slow."""
+        self._paused = True
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
         """The client takes answers again."""
+        self._paused = False
         if self._transport is not None:
             self._transport.resume_reading()
 
@@ -97,7 +104,8 @@ class Home(asyncio.Protocol):
                 await asyncio.get_running_loop().create_connection(lambda: self, host, port)
         except (OSError, TimeoutError) as error:
             log.info("client %s: broker %d is not reachable: %s", self._client.peer, self.node_id, error or "timeout")
-            if not self._closed:
+            self._unsent.clear()
+            if not (self._closed or self._finishing):
                 driver.handle(HomeClosed(self._client.connection))
 
     # asyncio.Protocol
@@ -113,6 +121,11 @@ class Home(asyncio.Protocol):
         if self._unsent:
             self._transport.write(bytes(self._unsent))  # type: ignore[union-attr]
             self._unsent.clear()
+        if self._finishing:
+            self.close()
+            return
+        if self._paused:
+            self.pause_reading()
         driver.handle(HomeOpened(self._client.connection, driver.next_channel_id()))
         self._client.update_reading()
 
@@ -186,7 +199,11 @@ class Home(asyncio.Protocol):
                 position = length
                 break
             connection.home_answered()
-            if passes:
+            if passes or (
+                exchange.request.api_key in WALKED
+                and connection.is_next(exchange)
+                and passes_unchanged(data[end - size : end], exchange.request)
+            ):
                 connection.left(exchange)
                 driver.observe(exchange, driver.now_ms())
                 position = end

@@ -1,7 +1,7 @@
-"""The sidecar's own connections to every broker: one for probes, one for questions about the head, one for routed reads.
+"""The sidecar's own connections to each broker: one for probes, one for questions about the head, one for routed reads.
 
-The probe connection is kept open as long as the broker is watched; the others are opened when first needed. All connections to
-one broker go to the same resolved address, so that what a probe proves holds for the others (consistency.md section 6).
+The probe connection is kept open as long as the broker is watched; the others are opened when first needed. All of them
+go to the same resolved address, so that what a probe proves holds for the others (consistency.md section 6).
 """
 
 import asyncio

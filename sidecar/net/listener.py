@@ -52,7 +52,7 @@ class Listener:
         self._bind(None, self.port)
 
     def serve(self, node_id: NodeId) -> None:
-        """Binds the port of a node, if it has none yet. What goes wrong is logged: clients are not told of such a node."""
+        """Binds the port of a node, if it has none yet. Faults are logged, and clients are not told of such a node."""
         try:
             fresh = self.ports.assign([node_id])
         except PortsExhausted:
