@@ -209,7 +209,7 @@ class Client(asyncio.Protocol):
     # In
 
     def _consume(self, data: bytes) -> None:
-        """Takes the whole frames of ``data``; the rest stays in `_pending`, of which `_wanted` bytes make sense next."""
+        """Takes the whole frames of ``data``; the rest stays in `_pending`, `_wanted` bytes of it make sense next."""
         position = run = 0
         length = len(data)
         connection, driver = self.connection, self._driver
