@@ -199,7 +199,6 @@ def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, 
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
-        if isinstance(old, Mapping) and isinstance(value, Mapping):
-            value = _laid_over(old, value)
-        merged[key] = value
+        deeper = isinstance(old, Mapping) and isinstance(value, Mapping)
+        merged[key] = _laid_over(below[key], value) if deeper else value
     return merged
