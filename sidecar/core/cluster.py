@@ -82,7 +82,8 @@ class Cluster:
             self.view = View()
         self.cluster_id, self.controller_id = event.cluster_id, event.controller_id
         present = {address.node_id for address in event.brokers}
-        actions += self._forget([node_id for node_id in self.addresses if node_id not in present])
+        # A fenced broker is not described, but as long as it answers probes it serves its clients.
+        actions += self._forget([n for n in self.addresses if n not in present and not self.view.brokers[n].up])
         return actions + self.seen(event.brokers), other
 
     def seen(self, brokers: tuple[Address, ...]) -> list[Action]:

@@ -140,7 +140,7 @@ class HeadFailed:
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescribed:
-    """Discovery found these brokers. Nodes that are missing here have left the cluster."""
+    """Discovery found these brokers. Nodes that are missing here and down have left the cluster."""
 
     cluster_id: str | None
     controller_id: int

@@ -143,6 +143,11 @@ class Driver:
 
     # Clients
 
+    @property
+    def clients(self) -> list["Client"]:
+        """The clients that have a place in the core."""
+        return list(self._clients.values())
+
     def open_client(self, client: "Client", node_id: NodeId | None) -> ClientConnection | None:
         """Gives a new client its place in the core; None if no broker can serve it."""
         connection = self.core.open_client(node_id)
@@ -174,6 +179,8 @@ class Driver:
         if client is None:
             return
         self._observe_upstream(exchange)
+        if not connection.is_next(exchange):
+            exchange.lined_up_ms = self.now_ms()
         try:
             if exchange.kind is Kind.READ and request.may_create and misses_topics(payload, request.api_version):
                 self.handle(AnswerReceived(exchange, b"", creates=True))
@@ -229,7 +236,7 @@ class Driver:
             case Watch(address):
                 self._watch(address)
             case Unwatch(node_id):
-                self.links.unwatch(node_id)
+                self._unwatch(node_id)
             case OpenChannel(node_id):
                 self.links.open_channel(node_id)
             case ResetProbe(node_id):
@@ -290,11 +297,19 @@ class Driver:
             listener.serve(address.node_id)
         self.links.watch(address)
 
+    def _unwatch(self, node_id: NodeId) -> None:
+        self.links.unwatch(node_id)
+        for client in list(self._clients.values()):
+            if client.connection.node_id == node_id:
+                client.close("broker_left")
+
     # Counting
 
     def observe(self, exchange: Exchange, now_ms: float) -> None:
         """An answer has left."""
         self.counters.request_seconds[exchange.request.api_key].observe((now_ms - exchange.arrived_ms) / 1000)
+        if exchange.lined_up_ms:
+            self.counters.head_of_line_seconds.observe((now_ms - exchange.lined_up_ms) / 1000)
 
     def _observe_upstream(self, exchange: Exchange) -> None:
         seconds = (self.now_ms() - exchange.sent_ms) / 1000
