@@ -34,10 +34,15 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class CloseClient:
-    """Close the client connection; ``cause`` from a closed set, for log and metrics."""
+    """Close the client connection; ``cause`` from a closed set, for log and metrics.
+
+    Attributes:
+        at: the read that ends this way: the answers ahead of it leave first, if they come soon; None: close at once.
+    """
 
     connection: ClientConnection
     cause: str
+    at: Exchange | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -416,9 +416,9 @@ class Gate:
                 *self._send(exchange, channel, "unproven", now_ms),
                 *self.advance(connection, seq, now_ms),
             ]
-        if outcome == OnTimeout.CLOSE.value:
-            return [released, CloseClient(connection, "wait_timeout")]
         connection.drop_front(exchange)
+        if outcome == OnTimeout.CLOSE.value:
+            return [released, CloseClient(connection, "wait_timeout", exchange)]
         return [released, Refuse(exchange, self._explain(held, now_ms))]
 
     def _freshest(self, exchange: Exchange, held: HeldRead) -> Channel | None:

@@ -36,6 +36,8 @@ _ACKS_WITHIN_BYTES: Final = 512
 _UNSENT_BYTES_MAX: Final = 65536
 """What is read ahead while the connection to the broker opens."""
 
+GRACE_S: Final = 0.4
+"""How long a read that ends by closing its connection lets the answers ahead of it leave."""
 CLOSE_TIMEOUT_S: Final = 5.0
 """How long a connection that we end may take to deliver what was written."""
 
@@ -75,8 +77,10 @@ class Client(asyncio.Protocol):
         self._streaming = 0
         self._reading = True
         self._admitted = False
-        self._finished = False
+        self._finished: str | None = None
         self._cause: str | None = None
+        self._last: Exchange | None = None
+        self._last_cause = ""
         self.peer = "?"
 
     def closing(self) -> bool:
@@ -128,8 +132,7 @@ class Client(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """The client sends no more; what it sent is still answered (proxying.md 3.5)."""
-        self._finished = True
-        self._close_when_done()
+        self._finish("client_closed")
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -168,23 +171,39 @@ class Client(asyncio.Protocol):
         for exchange in self.connection.take_ready():
             self.write(frame(exchange.answer or b""))
             self._driver.observe(exchange, now_ms)
+        if self._last is not None and self.connection.is_next(self._last):
+            self.close(self._last_cause)
         self._close_when_done()
         self._driver.read_again(self)
 
-    def close(self, cause: str) -> None:
-        """Ends the connection once what was written has left; ``cause`` from a closed set."""
-        if not self.closing():
+    def close(self, cause: str, at: Exchange | None = None) -> None:
+        """Ends the connection once what was written has left; ``cause`` from a closed set.
+
+        Args:
+            at: the answers ahead of this exchange are waited for, `GRACE_S` at the longest.
+        """
+        if at is not None and not self.connection.is_next(at):
+            if self._last is None:
+                self._last, self._last_cause = at, cause
+                asyncio.get_running_loop().call_later(GRACE_S, self.close, cause)
+        elif not self.closing():
             self._cause = cause
             self._transport.close()
             # A client that takes nothing any more would keep its connection for ever.
             asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self._transport.abort)
+
+    def drain(self) -> None:
+        """Takes no more requests; the connection ends when those that came are answered."""
+        if not self.closing() and self._finished is None:
+            self._transport.pause_reading()
+            self._finish("drained")
 
     def update_reading(self) -> None:
         """Reads from the client as long as order, limits and the broker's pace allow it."""
         if self.closing():
             return
         while True:
-            readable = self.accepts() and not self.home.is_full(_UNSENT_BYTES_MAX)
+            readable = self._last is None and self.accepts() and not self.home.is_full(_UNSENT_BYTES_MAX)
             if readable and self._pending and len(self._pending) >= max(self._wanted, SIZE_BYTES):
                 data = bytes(self._pending)
                 self._pending.clear()
@@ -195,7 +214,7 @@ class Client(asyncio.Protocol):
                     break
                 continue
             break
-        if readable != self._reading and not self._finished:
+        if readable != self._reading and self._finished is None:
             self._reading = readable
             if readable:
                 self._transport.resume_reading()
@@ -327,9 +346,13 @@ class Client(asyncio.Protocol):
         log.warning("connection from %s closed: these bytes are no Kafka request: %s", self.peer, reason)
         self.close("malformed")
 
+    def _finish(self, cause: str) -> None:
+        self._finished = cause
+        self._close_when_done()
+
     def _close_when_done(self) -> None:
-        if self._finished and not self.closing() and self.connection.in_flight == 0:
-            self.close("truncated" if self._pending else "client_closed")
+        if self._finished is not None and not self.closing() and self.connection.in_flight == 0:
+            self.close("truncated" if self._pending and self._finished == "client_closed" else self._finished)
 
     def answer_plain(self, exchange: Exchange, payload: bytes) -> None:
         """Gives a plain request its answer, now or when it is its turn."""

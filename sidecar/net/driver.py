@@ -201,7 +201,7 @@ class Driver:
         connection.home_showed(reading.shown)
         if exchange.kind is Kind.PLAIN and request.trace is Trace.NONE and not reading.leader_changed:
             client.answer_plain(exchange, reading.payload)
-            self.read_again(client)
+            client.deliver()
         else:
             self.handle(AnswerReceived(exchange, reading.payload, leader_changed=reading.leader_changed))
 
@@ -230,9 +230,9 @@ class Driver:
                     client.deliver()
             case Refuse():
                 self._refuse(action)
-            case CloseClient(connection, cause):
+            case CloseClient(connection, cause, at):
                 if (client := self._clients.get(connection)) is not None:
-                    client.close(cause)
+                    client.close(cause, at)
             case Watch(address):
                 self._watch(address)
             case Unwatch(node_id):
@@ -288,7 +288,7 @@ class Driver:
             payload = None
         log.warning("client %s: %s not answered: %s", client.peer, api_name(exchange.request.api_key), action.reason)
         if payload is None:
-            client.close("wait_timeout")
+            client.close("wait_timeout", exchange)
         else:
             self.handle(AnswerMade(exchange, payload))
 
