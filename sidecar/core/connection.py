@@ -86,6 +86,7 @@ class Exchange:
         channel: where it was sent; None while it waits.
         incarnation: of the broker that answers what was sent there, as far as was known then; -1: unknown.
         answer: the bytes for the client, once there are any.
+        lined_up_ms: since when the answer waits for an earlier one, on the clock; 0 if it never had to.
         arrived: when it came.
         arrived_ms, eligible_ms, sent_ms: when it came, might first have gone, and went, on the clock: for deadlines and
             metrics; 0 before.
@@ -102,6 +103,7 @@ class Exchange:
         "eligible_ms",
         "incarnation",
         "kind",
+        "lined_up_ms",
         "prevented",
         "request",
         "sent_ms",
@@ -115,6 +117,7 @@ class Exchange:
         self.arrived_ms = now_ms
         self.eligible_ms = 0.0
         self.sent_ms = 0.0
+        self.lined_up_ms = 0.0
         self.bound: Bound | None = None
         self.channel: Channel | None = None
         self.incarnation = -1

@@ -2,10 +2,28 @@
 
 from bisect import bisect_left
 from collections import defaultdict
+from itertools import accumulate
 from typing import Final
 
 BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds."""
+
+SIDES: Final = ("client", "broker")
+DECISIONS: Final = frozenset({"plain", "silent", "write", "forward", "route", "hold", "unproven", "local"})
+OUTCOMES: Final = frozenset({"proven", "freshest", "stale", "error", "close", "client_left"})
+CAUSES: Final = frozenset(
+    {
+        # clients: they ended it, or we did, and why
+        "client_closed", "client_reset", "truncated", "malformed", "oversized", "tls_hello", "tls_alert", "http",
+        "unsupported_version", "too_many_connections", "too_many_held", "wait_timeout", "no_node_port", "drained",
+        "shutdown",
+        # clients, because of a broker
+        "no_broker", "broker_closed", "broker_reset", "broker_left", "broker_malformed", "broker_unreachable",
+        # brokers
+        "ours", "closed", "connect", "login", "negotiation", "protocol", "resolve", "timeout", "versions",
+    }
+)  # fmt: skip
+"""Why connections end and probes fail."""
 
 
 class Histogram:
@@ -22,21 +40,31 @@ class Histogram:
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
 
+    def add(self, other: "Histogram") -> None:
+        """Counts all that ``other`` has counted."""
+        self.counts = [ours + theirs for ours, theirs in zip(self.counts, other.counts, strict=True)]
+        self.total += other.total
+
+    def cumulative(self) -> list[int]:
+        """For each upper bound, and at last for none, how many observations were not above it."""
+        return list(accumulate(self.counts))
+
 
 class Counters:
     """All counters and histograms of one sidecar.
 
     Attributes:
-        requests: by (API key, decision); decisions: plain, silent, write, forward, route, hold, unproven, local.
-        holds: by (API key, why, outcome).
+        requests: by (API key, decision of `DECISIONS`).
+        holds: by (API key, why, outcome of `OUTCOMES`).
         prevented: by API key: the least-loaded broker was known to be behind what the session had seen.
-        probe_failures: by (node id, cause).
-        closed: by (side, cause).
+        probe_failures: by (node id, cause of `CAUSES`).
+        closed: by (side, cause of `CAUSES`).
         bytes: by (side, direction).
         client_connections: open now.
         broker_connections: open now, by node id: those of clients and the sidecar's own.
         request_seconds, held_seconds, upstream_seconds: by API key.
-        head_of_line_seconds: how long finished answers waited for an earlier one.
+        head_of_line_seconds: how long finished answers waited for an earlier one; only those that did.
+        internal_errors: exceptions that nobody expected.
     """
 
     def __init__(self) -> None:
@@ -52,3 +80,4 @@ class Counters:
         self.held_seconds: defaultdict[int, Histogram] = defaultdict(Histogram)
         self.upstream_seconds: defaultdict[int, Histogram] = defaultdict(Histogram)
         self.head_of_line_seconds = Histogram()
+        self.internal_errors = 0

@@ -102,6 +102,8 @@ class Driver:
 
     def handle(self, event: Event) -> None:
         """Gives an event to the core and carries out its orders; events that they cause come after."""
+        if self._closed:
+            return
         self._events.append(event)
         if self._handling:
             return

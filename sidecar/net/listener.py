@@ -8,6 +8,7 @@ import logging
 import socket
 from collections.abc import Callable
 
+from config.values import HostPort
 from sidecar.core.addresses import NodePorts, PortsExhausted
 from sidecar.core.ids import NodeId
 from sidecar.net.client import Client
@@ -28,6 +29,10 @@ class Listener:
     Args:
         host, port: the bootstrap port.
         on_assigned: called after new node ports were assigned, so that they can be remembered.
+
+    Attributes:
+        unbound: why the port of a node could not be bound; `serve` may be called again for it.
+        portless: nodes for which the range of ports has no room.
     """
 
     def __init__(
@@ -42,6 +47,8 @@ class Listener:
         self._servers: dict[NodeId | None, asyncio.Server] = {}
         self._sockets: dict[NodeId | None, socket.socket] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self.unbound: dict[NodeId, str] = {}
+        self.portless: set[NodeId] = set()
 
     def open(self) -> None:
         """Binds the bootstrap port.
@@ -52,22 +59,27 @@ class Listener:
         self._bind(None, self.port)
 
     def serve(self, node_id: NodeId) -> None:
-        """Binds the port of a node, if it has none yet. Faults are logged, and clients are not told of such a node."""
+        """Binds the port of a node, if it has none yet. Logs a fault once, and notes it in `unbound` or `portless`."""
+        if node_id in self._sockets or node_id in self.portless:
+            return
         try:
             fresh = self.ports.assign([node_id])
         except PortsExhausted:
+            self.portless.add(node_id)
             log.error("listener %s: no port is left for broker %d; widen its node_ports", self.name, node_id)
-            return
-        port = self.ports.port(node_id)
-        if port is None or node_id in self._sockets:
-            return
-        try:
-            self._bind(node_id, port)
-        except PortTaken as error:
-            log.error("listener %s: broker %d cannot be served: %s", self.name, node_id, error)
             return
         if fresh:
             self._on_assigned()
+        port = self.ports.port(node_id)
+        assert port is not None, "it was assigned above, or before"
+        try:
+            self._bind(node_id, port)
+        except PortTaken as error:
+            if self.unbound.get(node_id) != str(error):
+                log.error("listener %s: broker %d cannot be served: %s", self.name, node_id, error)
+            self.unbound[node_id] = str(error)
+        else:
+            self.unbound.pop(node_id, None)
 
     def close(self) -> None:
         """Accepts no more clients; those that are connected stay."""
@@ -87,7 +99,7 @@ class Listener:
             bound.listen(_BACKLOG)
         except OSError as error:
             bound.close()
-            raise PortTaken(f"cannot listen on {self.host}:{port}: {error.strerror}") from error
+            raise PortTaken(f"cannot listen on {HostPort(self.host, port)}: {error.strerror or error}") from error
         bound.setblocking(False)
         self._sockets[node_id] = bound
         task = asyncio.get_running_loop().create_task(self._accept(node_id, bound))

@@ -20,6 +20,8 @@ class Row(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Row]] = MappingProxyType(
     {
+        "run": Row("tidegate.cli.run", "run", "Run the sidecar in front of a Kafka cluster."),
+        "status": Row("tidegate.cli.status", "status", "Show what a running sidecar knows."),
         "check": Row("tidegate.cli.check", "check", "Validate a sidecar configuration."),
         "schema": Row("tidegate.cli.schema", "schema", "Print the JSON Schema of a configuration."),
     }
