@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.kafka import KafkaCluster
 from tests.support.kafka.jars import VERSIONS, missing
+from tests.support.sidecar import SidecarProcess
+from tests.support.ways import Way
 
 FIXTURES = {"kafka": VERSIONS[0], "kafka_39": VERSIONS[1]}
 REQUIRE = "TIDEGATE_REQUIRE_KAFKA"
@@ -86,6 +88,37 @@ def kafka_39(kafka_slot: _Slot) -> KafkaCluster:
     return kafka_slot.get(FIXTURES["kafka_39"])
 
 
+@pytest.fixture(scope="module")
+def sidecar(kafka: KafkaCluster) -> Iterator[SidecarProcess]:
+    """A sidecar with the default settings in front of `kafka`, one a module; it must end well and without a fault."""
+    with SidecarProcess(kafka.bootstrap) as process:
+        yield process
+        process.terminate()
+        code = process.wait()
+        faults = [line for line in process.log if "ERROR" in line or "Traceback" in line]
+        assert (code, faults) == (0, []), process.log_tail()
+
+
+@pytest.fixture(scope="module")
+def ways(kafka: KafkaCluster, sidecar: SidecarProcess) -> tuple[Way, Way]:
+    """Straight to `kafka`, and to it through `sidecar`."""
+    direct = Way(
+        name="direct",
+        bootstrap=kafka.bootstrap,
+        nodes=kafka.brokers,
+        settle=kafka.wait_caught_up,
+        settle_access=lambda: kafka.wait_caught_up(effective=True),
+    )
+    through = Way(
+        name="sidecar",
+        bootstrap=str(sidecar.bootstrap),
+        nodes=sidecar.nodes,
+        settle=lambda: None,
+        settle_access=lambda: None,
+    )
+    return direct, through
+
+
 @pytest.fixture(autouse=True)
 def heal_kafka(request: pytest.FixtureRequest) -> Iterator[None]:
     """No test meets the faults of the one before: no lag, every node running, every broker caught up."""
@@ -97,7 +130,7 @@ def heal_kafka(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def topic_name(request: pytest.FixtureRequest) -> str:
     """A topic name that no other test uses."""
-    test = re.sub(r"[^a-zA-Z0-9._-]+", "-", request.node.name)[:TOPIC_NAME_MAX]
+    test = re.sub(r"[^a-zA-Z0-9]+", "-", request.node.name)[:TOPIC_NAME_MAX]
     return f"{test}-{secrets.token_hex(4)}"
 
 

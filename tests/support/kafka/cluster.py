@@ -148,8 +148,16 @@ class KafkaCluster:
         """Let no metadata reach the last broker until `lag` is called; it keeps heartbeating and serving clients."""
         self._delay(self.lagging_broker, None, feed_only=True)
 
-    def partition(self, pairs: Iterable[Pair], *, direction: str | None = None) -> None:
-        """Hold every byte on the connections that these nodes open to those controllers, until `heal`.
+    def cut(self, pairs: Iterable[Pair]) -> None:
+        """Break the connections of these nodes to those controllers, and refuse new ones, until `heal`.
+
+        Args:
+            pairs: (node id, controller id); between two controllers either may connect, so name both ways.
+        """
+        self._running_relay.cut(pairs)
+
+    def hold(self, pairs: Iterable[Pair], *, direction: str | None = None) -> None:
+        """Let the same connections stay open and silent until `heal`: nobody learns at once that nobody listens.
 
         Args:
             pairs: (node id, controller id).
@@ -220,7 +228,7 @@ class KafkaCluster:
                     return True
             return False
 
-        self._wait_until(any_broker_knows, "no broker knows the head of the metadata log", READY_TIMEOUT_S)
+        self.wait_until(any_broker_knows, "no broker knows the head of the metadata log", READY_TIMEOUT_S)
         return found[0]
 
     def image_offset(self, broker_id: int) -> int:
@@ -246,19 +254,38 @@ class KafkaCluster:
                 self._wait_read(broker_id, shown + 1, timeout_s)
 
     def wait_ready(self, *, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Return when every running broker answers, is caught up and knows all running brokers.
+        """Return when the running brokers know each other and the same active controller, and are caught up.
 
         Raises:
             KafkaHarnessError: if a node has ended, or not all are ready after `timeout_s`.
         """
         running = set(self._running_brokers())
         for broker_id in sorted(running):
-            self._wait_until(
+            self.wait_until(
                 functools.partial(self._knows, broker_id, running),
                 f"broker {broker_id} does not know just {sorted(running)}",
                 timeout_s,
             )
+        addresses = [self.brokers[broker_id] for broker_id in running]
+        self.wait_until(lambda: _agree(addresses), "the brokers do not agree on the active controller", timeout_s)
         self.wait_caught_up(timeout_s=timeout_s)
+
+    def wait_until(self, done: Callable[[], bool], failure: str, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Return when `done` says so; it is asked every 50 ms.
+
+        Raises:
+            KafkaHarnessError: if a node has ended by itself, or with `failure` after `timeout_s`.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while not done():
+            for node_id, process in self._nodes.items():
+                if process.poll() is not None:
+                    reason = f"node {node_id} ended with {process.returncode}"
+                    raise KafkaHarnessError(f"{reason}; its last log lines:\n{self.log_tail(node_id)}")
+            if time.monotonic() > deadline_s:
+                logs = "\n".join(f"--- node {node_id}\n{self.log_tail(node_id, 10)}" for node_id in self.node_ids)
+                raise KafkaHarnessError(f"{failure} after {timeout_s} s; last log lines:\n{logs}")
+            time.sleep(POLL_INTERVAL_S)
 
     # --- Java
 
@@ -331,7 +358,7 @@ class KafkaCluster:
             shown[:] = [] if found is None or found < offset else [found]
             return bool(shown)
 
-        self._wait_until(has_read, f"broker {broker_id} has not reached offset {offset}", timeout_s)
+        self.wait_until(has_read, f"broker {broker_id} has not reached offset {offset}", timeout_s)
         return shown[0]
 
     def _knows(self, broker_id: int, broker_ids: set[int]) -> bool:
@@ -339,18 +366,6 @@ class KafkaCluster:
 
     def _running_brokers(self) -> list[int]:
         return [broker_id for broker_id in self.brokers if broker_id in self._nodes and broker_id not in self._stopped]
-
-    def _wait_until(self, done: Callable[[], bool], failure: str, timeout_s: float) -> None:
-        deadline_s = time.monotonic() + timeout_s
-        while not done():
-            for node_id, process in self._nodes.items():
-                if process.poll() is not None:
-                    reason = f"node {node_id} ended with {process.returncode}"
-                    raise KafkaHarnessError(f"{reason}; its last log lines:\n{self.log_tail(node_id)}")
-            if time.monotonic() > deadline_s:
-                logs = "\n".join(f"--- node {node_id}\n{self.log_tail(node_id, 10)}" for node_id in self.node_ids)
-                raise KafkaHarnessError(f"{failure} after {timeout_s} s; last log lines:\n{logs}")
-            time.sleep(POLL_INTERVAL_S)
 
     def _forget(self, node_id: int) -> None:
         self._watchdog.forget(self._nodes.pop(node_id).pid)
@@ -361,6 +376,11 @@ class KafkaCluster:
 
     def _log_file(self, node_id: int) -> Path:
         return self._folder / f"{node_id}.log"
+
+
+def _agree(brokers: Iterable[Address]) -> bool:
+    heads = [_or_none(offsets.head, broker) for broker in brokers]
+    return len({head and head.leader_epoch for head in heads}) == 1 and None not in heads
 
 
 def _or_none(ask: Callable[[Address], T], address: Address) -> T | None:

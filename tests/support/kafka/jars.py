@@ -24,11 +24,9 @@ POM = """<project><modelVersion>4.0.0</modelVersion>
 {dependencies}
 </dependencies></project>
 """
-DEPENDENCY = (
-    "<dependency><groupId>org.apache.kafka</groupId><artifactId>{artifact}</artifactId>"
-    "<version>{version}</version></dependency>"
-)
-ARTIFACTS = ("kafka_2.13", "kafka-tools")
+DEPENDENCY = "<dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version></dependency>"
+# Kafka 4 leaves the choice of a logger to its own distribution; without one its nodes die without a word.
+LOGGERS = {"4.4.0": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.5")}
 
 
 def kafka_dir() -> Path:
@@ -73,16 +71,20 @@ def jars(version: str) -> Path:
 
 
 def _complete(libs: Path, version: str) -> bool:
-    return (libs / f"kafka-clients-{version}.jar").exists()
+    needed = [f"kafka-clients-{version}.jar"]
+    if version in LOGGERS:
+        needed.append("{1}-{2}.jar".format(*LOGGERS[version]))
+    return all((libs / name).exists() for name in needed)
 
 
 def _download(folder: Path, libs: Path, version: str) -> None:
     with tempfile.TemporaryDirectory(dir=folder, prefix="download-") as name:
         scratch = Path(name)
         pom = scratch / "pom.xml"
-        pom.write_text(
-            POM.format(dependencies="\n".join(DEPENDENCY.format(artifact=a, version=version) for a in ARTIFACTS))
-        )
+        artifacts = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools")]
+        if version in LOGGERS:
+            artifacts.append(LOGGERS[version])
+        pom.write_text(POM.format(dependencies="\n".join(DEPENDENCY.format(*artifact) for artifact in artifacts)))
         command = [
             "mvn",
             "-q",

@@ -1,4 +1,4 @@
-"""A TCP relay in front of the controllers that can delay or hold the bytes of one node.
+"""A TCP relay in front of the controllers that can delay, hold or cut what one node says to one controller.
 
 Every node reaches every controller through it: `controller.quorum.voters` names the relay, and the controllers
 advertise it, since a node that asks the wrong controller is told the active one's address and goes there from then on.
@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -90,15 +90,20 @@ class Relay:
         """
         self._ask({"pairs": list(pairs), "delay_ms": delay_ms, "direction": direction, "feed_only": feed_only})
 
+    def cut(self, pairs: Iterable[Pair]) -> None:
+        """Break the connections that these nodes have to these controllers, and every one they open, until `clear`."""
+        self._ask({"cut": list(pairs)})
+
     def clear(self) -> None:
-        """No delay anywhere."""
+        """No delay and no cut anywhere."""
         self._ask({"clear": True})
 
     def close(self) -> None:
         """End the relay; its connections break."""
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
-            pipe.close()
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
         self._process.wait(30)
 
     def _ask(self, order: object) -> None:
@@ -110,6 +115,7 @@ class Relay:
                 stdin.write(json.dumps(order) + "\n")
                 stdin.flush()
             if stdout.readline() != "done\n":
+                self.close()
                 raise RuntimeError(f"the relay failed: {self._log.read_text().strip()}")
 
 
@@ -138,24 +144,44 @@ class Rule:
 
 
 class Rules:
-    """One rule for each pair, kind of connection and direction; made when first asked for."""
+    """What the parent wants: one rule for each pair, kind of connection and direction, and the pairs that are cut."""
 
     def __init__(self) -> None:
         self._rules: dict[tuple[int, int, bool, str], Rule] = defaultdict(Rule)
+        self._connections: dict[Pair, set[asyncio.Task[None]]] = defaultdict(set)
+        self._cut: set[Pair] = set()
 
-    def find(self, source: int, target: int, feed: bool, direction: str) -> Rule:
+    def find(self, pair: Pair, feed: bool, direction: str) -> Rule:
         """The rule of one direction of a connection."""
-        return self._rules[source, target, feed, direction]
+        return self._rules[(*pair, feed, direction)]
+
+    async def carry(self, pair: Pair, work: Coroutine[None, None, None]) -> None:
+        """Do the work of a connection until it is done or its pair is cut."""
+        if pair in self._cut:
+            work.close()
+            return
+        task = asyncio.create_task(work)
+        self._connections[pair].add(task)
+        await asyncio.wait([task])
+        self._connections[pair].discard(task)
+        if not task.cancelled() and isinstance(error := task.exception(), OSError):
+            raise error
 
     def obey(self, order: dict[str, Any]) -> None:
-        """Change rules as the parent says."""
+        """Change what is wanted."""
         if "clear" in order:
+            self._cut.clear()
             for rule in self._rules.values():
                 rule.set(0.0)
-            return
-        for source, target in order["pairs"]:
-            for feed in (True,) if order["feed_only"] else (True, False):
-                self.find(source, target, feed, order["direction"]).set(order["delay_ms"])
+        elif "cut" in order:
+            for source, target in order["cut"]:
+                self._cut.add((source, target))
+                for task in self._connections[source, target]:
+                    task.cancel()
+        else:
+            for source, target in order["pairs"]:
+                for feed in (True,) if order["feed_only"] else (True, False):
+                    self.find((source, target), feed, order["direction"]).set(order["delay_ms"])
 
 
 class RunningLink:
@@ -172,19 +198,30 @@ class RunningLink:
             first, client_id = await first_request_start(reader)
             found = CLIENT_ID_OF_A_NODE.fullmatch(client_id)
             source, feed = (int(found[2]), found[1] is not None) if found else (NO_NODE, False)
-            to_target, to_source = (
-                self._rules.find(source, self._controller_id, feed, direction) for direction in (TO_TARGET, TO_SOURCE)
-            )
-            target_reader, target_writer = await asyncio.open_connection(HOST, self._target_port)
-            with contextlib.closing(target_writer):
-                tasks = [
-                    asyncio.create_task(pump(reader, target_writer, to_target, first)),
-                    asyncio.create_task(pump(target_reader, writer, to_source, b"")),
-                ]
-                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+            pair = (source, self._controller_id)
+            to_target, to_source = (self._rules.find(pair, feed, direction) for direction in (TO_TARGET, TO_SOURCE))
+            await self._rules.carry(pair, self._connect(reader, writer, first, to_target, to_source))
+
+    async def _connect(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        first: bytes,
+        to_target: Rule,
+        to_source: Rule,
+    ) -> None:
+        target_reader, target_writer = await asyncio.open_connection(HOST, self._target_port)
+        with contextlib.closing(target_writer):
+            directions = [
+                asyncio.create_task(pump(reader, target_writer, to_target, first)),
+                asyncio.create_task(pump(target_reader, writer, to_source, b"")),
+            ]
+            try:
+                await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for direction in directions:
+                    direction.cancel()
+                await asyncio.gather(*directions, return_exceptions=True)
 
 
 async def first_request_start(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
