@@ -137,8 +137,9 @@ class App:
             ),
         )
         driver.links = Links(driver, credentials)
-        driver.listeners = [self._listener(listener) for listener in config.listeners]
-        self._ports = {listener.name: listener.ports for listener in driver.listeners}
+        self._listeners = [self._listener(listener) for listener in config.listeners]
+        driver.listeners = list(self._listeners)
+        self._ports = {listener.name: listener.ports for listener in self._listeners}
         self._state.ports = self._ports
         bootstrap = [(server.host, server.port) for server in config.cluster.bootstrap_servers]
         self.discovery = Discovery(driver, bootstrap, credentials)
@@ -176,7 +177,7 @@ class App:
 
     def readiness(self) -> reports.Readiness:
         """What `/readyz` says."""
-        listeners = self.driver.listeners
+        listeners = self._listeners
         return reports.readiness(
             self.driver.core.cluster,
             fault=None if self.discovery.described.is_set() else self.discovery.fault,
@@ -204,7 +205,7 @@ class App:
             core,
             driver.counters,
             now_ms=driver.now_ms,
-            portless=lambda: len({node_id for listener in driver.listeners for node_id in listener.portless}),
+            portless=lambda: len({node_id for listener in self._listeners for node_id in listener.portless}),
         )
         return Sources(
             metrics=Metrics(collector).text,
@@ -219,7 +220,7 @@ class App:
         )
 
     def _open_listeners(self) -> None:
-        for index, listener in enumerate(self.driver.listeners):
+        for index, listener in enumerate(self._listeners):
             try:
                 listener.open()
             except PortTaken as error:
@@ -232,7 +233,7 @@ class App:
             raise StartError(f"{error}; change admin.bind (--admin)") from error
 
     def _check_node_ports(self) -> None:
-        for index, listener in enumerate(self.driver.listeners):
+        for index, listener in enumerate(self._listeners):
             for node_id, reason in sorted(listener.unbound.items()):
                 raise StartError(
                     f"{reason}, which is the port of broker {node_id}; "
@@ -254,7 +255,7 @@ class App:
         await self.discovery.described.wait()
         self._check_node_ports()
         while True:
-            for listener in self.driver.listeners:
+            for listener in self._listeners:
                 for node_id in list(listener.unbound):
                     listener.serve(node_id)
             self._tell(self.readiness())
@@ -307,7 +308,7 @@ class App:
 
     async def _close(self, tasks: list[asyncio.Task[Any]]) -> None:
         driver = self.driver
-        for listener in driver.listeners:
+        for listener in self._listeners:
             listener.close()
         await drain.finish(driver, self._hurry)
         for task in tasks:

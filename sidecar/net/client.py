@@ -7,7 +7,7 @@ the first twelve bytes of each frame are looked at. Large plain requests stream 
 import asyncio
 import logging
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from codec import CodecError, Truncated
 from codec.api_keys import ApiKey
@@ -18,11 +18,9 @@ from sidecar.core.events import RequestReceived
 from sidecar.core.ids import NodeId
 from sidecar.core.requests import UnsupportedVersion, is_silent, read_request
 from sidecar.core.versions import is_unreadable, is_unreadable_offer, refuse_offer
+from sidecar.net.driver import Driver
 from sidecar.net.home import Home
-
-if TYPE_CHECKING:
-    from sidecar.net.driver import Driver
-    from sidecar.net.listener import Listener
+from sidecar.net.parties import ListenerParty
 
 log = logging.getLogger("tidegate.client")
 
@@ -64,7 +62,7 @@ class Client(asyncio.Protocol):
         home: the connection to its own broker.
     """
 
-    def __init__(self, driver: "Driver", listener: "Listener", node_id: NodeId | None) -> None:
+    def __init__(self, driver: Driver, listener: ListenerParty, node_id: NodeId | None) -> None:
         self.connection: ClientConnection
         self.home = Home(driver, self)
         self.listener = listener
@@ -353,6 +351,10 @@ class Client(asyncio.Protocol):
     def _close_when_done(self) -> None:
         if self._finished is not None and not self.closing() and self.connection.in_flight == 0:
             self.close("truncated" if self._pending and self._finished == "client_closed" else self._finished)
+
+    def send_home(self, payload: bytes) -> None:
+        """Sends one request to the client's own broker."""
+        self.home.send(payload)
 
     def answer_plain(self, exchange: Exchange, payload: bytes) -> None:
         """Gives a plain request its answer, now or when it is its turn."""

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from codec import CodecError
 from codec.headers import with_response_correlation_id
@@ -39,11 +39,7 @@ from sidecar.core.sessions import Scope
 from sidecar.core.sidecar import Sidecar
 from sidecar.core.timeouts import ClusterFacts
 from sidecar.net.counters import Counters
-
-if TYPE_CHECKING:
-    from sidecar.net.client import Client
-    from sidecar.net.links import Links
-    from sidecar.net.listener import Listener
+from sidecar.net.parties import ClientParty, LinksParty, ListenerParty
 
 log = logging.getLogger("tidegate.sidecar")
 
@@ -73,16 +69,16 @@ class Driver:
         self.scope = settings.scope
         self.connect_timeout_ms = settings.connect_timeout_ms
         self.counters = Counters()
-        self.listeners: list[Listener] = []
-        self.links: Links
+        self.listeners: list[ListenerParty] = []
+        self.links: LinksParty
         self._loop = asyncio.get_running_loop()
-        self._clients: dict[ClientConnection, Client] = {}
+        self._clients: dict[ClientConnection, ClientParty] = {}
         self._events: deque[Event] = deque()
         self._handling = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = float("inf")
         self._last_channel_id = 0
-        self._readers: set[Client] = set()
+        self._readers: set[ClientParty] = set()
         self._closed = False
 
     # Time and order
@@ -146,24 +142,24 @@ class Driver:
     # Clients
 
     @property
-    def clients(self) -> list["Client"]:
+    def clients(self) -> list[ClientParty]:
         """The clients that have a place in the core."""
         return list(self._clients.values())
 
-    def open_client(self, client: "Client", node_id: NodeId | None) -> ClientConnection | None:
+    def open_client(self, client: ClientParty, node_id: NodeId | None) -> ClientConnection | None:
         """Gives a new client its place in the core; None if no broker can serve it."""
         connection = self.core.open_client(node_id)
         if connection is not None:
             self._clients[connection] = client
         return connection
 
-    def client_closed(self, client: "Client") -> None:
+    def client_closed(self, client: ClientParty) -> None:
         """Forgets a client."""
         self._clients.pop(client.connection, None)
         self._readers.discard(client)
         self.handle(ClientClosed(client.connection))
 
-    def read_again(self, client: "Client") -> None:
+    def read_again(self, client: ClientParty) -> None:
         """Lets the client be read from again, as far as it may, once the current event has been dealt with."""
         if not self._readers:
             self._loop.call_soon(self._read_again)
@@ -263,7 +259,7 @@ class Driver:
             return
         payload = as_pure_read(exchange.request) if action.pure else exchange.request.payload
         if channel is exchange.connection.home:
-            client.home.send(payload)
+            client.send_home(payload)
             return
 
         def on_answer(answer: bytes) -> None:

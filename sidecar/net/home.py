@@ -6,7 +6,7 @@ A chunk of answers that need no reading goes to the client as it came, in one wr
 import asyncio
 import logging
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from codec import CodecError
 from codec.frames import SIZE_BYTES, explain_prefix, frame
@@ -15,10 +15,8 @@ from sidecar.core.apis import Kind, Trace
 from sidecar.core.connection import Exchange
 from sidecar.core.events import HomeClosed, HomeOpened
 from sidecar.core.ids import NodeId
-
-if TYPE_CHECKING:
-    from sidecar.net.client import Client
-    from sidecar.net.driver import Driver
+from sidecar.net.driver import Driver
+from sidecar.net.parties import Owner
 
 log = logging.getLogger("tidegate.home")
 
@@ -35,7 +33,7 @@ class Home(asyncio.Protocol):
         node_id: the broker.
     """
 
-    def __init__(self, driver: "Driver", client: "Client") -> None:
+    def __init__(self, driver: Driver, client: Owner) -> None:
         self.node_id = NodeId(-1)
         self._driver = driver
         self._client = client
