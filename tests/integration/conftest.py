@@ -91,7 +91,8 @@ def kafka_39(kafka_slot: _Slot) -> KafkaCluster:
 @pytest.fixture(scope="module")
 def sidecar(kafka: KafkaCluster) -> Iterator[SidecarProcess]:
     """A sidecar with the default settings in front of `kafka`, one a module; it must end well and without a fault."""
-    with SidecarProcess(kafka.bootstrap) as process:
+    # A client that a failed test left open must not hold up the end for long.
+    with SidecarProcess(kafka.bootstrap, settings={"limits": {"drain_timeout_ms": 3000}}) as process:
         yield process
         process.terminate()
         code = process.wait()
