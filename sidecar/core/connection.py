@@ -192,6 +192,9 @@ class ClientConnection:
     def enqueue(self, request: Request, arrived: Seq, now_ms: float) -> Exchange:
         """Takes a gated read or a write; `eligible` says when it may go."""
         exchange = Exchange(self, request, arrived, now_ms)
+        if not (self._writes_queued or self._writes_sent):
+            # Time behind a read that is held counts: else the deadlines of pipelined reads would add up.
+            exchange.eligible_ms = now_ms
         self._exchanges.append(exchange)
         self._queue.append(exchange)
         self._writes_queued += exchange.kind is Kind.WRITE
@@ -324,6 +327,13 @@ class ClientConnection:
     def in_flight(self) -> int:
         """Requests that have not been answered to the client."""
         return len(self._exchanges)
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether nothing of it is at a broker or has yet to change anything there: all it has left are reads."""
+        return not (self._home_line or self._reads_sent or self._writes_sent or self._writes_queued) and all(
+            waiting.kind is Kind.READ for waiting in self._queue
+        )
 
     @property
     def front(self) -> Exchange | None:

@@ -271,7 +271,8 @@ class Gate:
         channels: list[Channel] = []
         openable: list[NodeId] = []
         if follows is not None:
-            home, channels = (home, []) if follows is home else (None, [follows])
+            channels = [] if follows is home or request.pinned else [follows]
+            home = home if follows is home else None
         elif self.settings.roams and not request.pinned and exchange.kind is Kind.READ:
             own = home.node_id if home is not None else None
             channels = [channel for node_id, channel in self._cluster.channels.items() if node_id != own]
@@ -305,6 +306,7 @@ class Gate:
         if trace is Trace.NONE or channel is None:
             return
         session = self._sessions.of(request.session_name, seq, now_ms)
+        self._join(exchange.connection, session)
         if trace is Trace.BROKER:
             broker = self._cluster.view.brokers.get(channel.node_id)
             incarnation = channel.incarnation if exchange.channel is None else exchange.incarnation
@@ -386,11 +388,11 @@ class Gate:
     def _ahead(self, held: HeldRead) -> list[NodeId]:
         """Whom to probe for a read that waits for a number: the one that must answer, else those farthest ahead."""
         exchange = held.exchange
-        if held.follows is not None:
-            return [held.follows.node_id]
         own = exchange.connection.node_id
         if exchange.request.pinned or not self.settings.roams or exchange.kind is Kind.CREATE:
             return [own]
+        if held.follows is not None:
+            return [held.follows.node_id]
         brokers = self._cluster.view.brokers
         ranked = sorted(self._cluster.live, key=lambda node_id: (-brokers[node_id].visible, node_id != own))
         return ranked[:PROBE_FANOUT]
