@@ -1,7 +1,7 @@
 """From the bytes of a request to what the guarantee needs to know of it.
 
-Reads no more than it must: plain requests are known by their key alone. Only Metadata and DescribeConfigs are decoded,
-to see whether a request may create topics, and whether it asks about a broker.
+Reads no more than it must: plain requests are known by their key, writes by their header. Gated reads are decoded:
+to see whether one may create topics or asks about a broker, and because they may share a connection with others.
 """
 
 from typing import Any, Final
@@ -62,12 +62,10 @@ def read_request(payload: bytes, scope: Scope, connection_id: int) -> Request:
     )
     if api_key == ApiKey.METADATA:
         _read_metadata(request)
-    elif api_key == ApiKey.DESCRIBE_CONFIGS and _known(request):
-        resources = request_body(request)["resources"]
-        if any(resource["resource_type"] in _BROKER_RESOURCES for resource in resources):
-            request.pinned = request.effective = True
     elif api_key in (ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER) and not _known(request):
         raise UnsupportedVersion
+    elif traits.kind is Kind.READ:
+        _read_others(request)
     return request
 
 
@@ -108,6 +106,18 @@ def _read_metadata(request: Request) -> None:
         request.kind = Kind.CREATE
     else:
         request.may_create = True
+
+
+def _read_others(request: Request) -> None:
+    """A broker hangs up on bytes that it cannot read, and other clients' reads share the way there: none may pass."""
+    if not _known(request):
+        request.pinned = True
+        return
+    body = request_body(request)
+    if request.api_key == ApiKey.DESCRIBE_CONFIGS and any(
+        resource["resource_type"] in _BROKER_RESOURCES for resource in body["resources"]
+    ):
+        request.pinned = request.effective = True
 
 
 def _known(request: Request) -> bool:

@@ -259,7 +259,7 @@ class Client(asyncio.Protocol):
                 silent = api_key == ApiKey.PRODUCE and _is_silent(data, position + SIZE_BYTES, end)
             except Truncated:
                 if end <= length:
-                    self._unreadable("the frame ends inside its header")
+                    self._unreadable("the frame ends too early")
                     return
                 self._wanted = min(end - position, 2 * (length - position))
                 break
@@ -349,8 +349,15 @@ class Client(asyncio.Protocol):
         self._close_when_done()
 
     def _close_when_done(self) -> None:
-        if self._finished is not None and not self.closing() and self.connection.in_flight == 0:
-            self.close("truncated" if self._pending and self._finished == "client_closed" else self._finished)
+        if self._finished is None or self.closing():
+            return
+        connection, left = self.connection, self._finished == "client_closed"
+        if left and self._streaming and connection.in_flight <= 1:
+            # The rest of that request never comes, and no answer without it.
+            self.close("truncated")
+        elif connection.in_flight == 0 or (left and connection.only_waits):
+            # Nobody takes the answers of reads that still wait.
+            self.close("truncated" if left and self._pending else self._finished)
 
     def send_home(self, payload: bytes) -> None:
         """Sends one request to the client's own broker."""
