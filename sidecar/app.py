@@ -124,6 +124,7 @@ class App:
         self.draining = False
         self._say = say
         self._said: reports.Readiness | None = None
+        self._promised = "full"
         self._stop, self._hurry = asyncio.Event(), asyncio.Event()
         self._unexpected_seen: set[tuple[str, str]] = set()
         self._state = _StateFile(config.state_file)
@@ -271,7 +272,8 @@ class App:
             log.warning("not ready: %s", "; ".join(now.reasons))
         elif now.ready and not before.ready:
             log.info("ready again")
-        if now.ready and now.guarantee != (before.guarantee if before else "full"):
+        if now.ready and now.guarantee != self._promised:
+            self._promised = now.guarantee
             level = logging.INFO if now.guarantee == "full" else logging.WARNING
             reasons = f": {'; '.join(now.reasons)}" if now.reasons else ""
             log.log(level, "the guarantee is %s now%s", now.guarantee, reasons)

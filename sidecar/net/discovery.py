@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from codec.api_keys import ApiKey
+from config.values import HostPort
 from sidecar.core.events import Address, ClusterDescribed
 from sidecar.core.ids import NodeId
 from sidecar.net.broker_connection import BrokerConnection, BrokerUnavailable, connect
@@ -47,11 +48,13 @@ class Discovery:
 
     Attributes:
         fault: why the cluster could not be described last time; None if it could.
+        rounds: how often it has been tried.
     """
 
     def __init__(self, driver: Driver, bootstrap: Sequence[tuple[str, int]], credentials: Credentials | None) -> None:
         self.fault: str | None = "the cluster has not been described yet"
         self.described = asyncio.Event()
+        self.rounds = 0
         self._driver = driver
         self._bootstrap = list(bootstrap)
         self._credentials = credentials
@@ -60,24 +63,29 @@ class Discovery:
         """Goes on until cancelled."""
         while True:
             found = await self._ask_somebody()
+            self.rounds += 1
             if found is not None:
                 self._driver.handle(found)
                 self.described.set()
             await asyncio.sleep(INTERVAL_S if found is not None else RETRY_S)
 
     async def _ask_somebody(self) -> ClusterDescribed | None:
+        faults: list[str] = []
         for host, port in self._candidates():
+            place = str(HostPort(host, port))
             try:
                 found = await self._ask(host, port)
             except BrokerUnavailable as error:
-                self._complain(f"{host}:{port}: {error}")
+                faults.append(str(error) if place in str(error) else f"{place}: {error}")
                 continue
             if found.brokers:
                 if self.fault is not None:
                     log.info("cluster %s has %d brokers", found.cluster_id, len(found.brokers))
                 self.fault = None
                 return found
-            self._complain(f"{host}:{port} knows no broker yet")
+            faults.append(f"{place} knows no broker yet")
+        # One text for all of them, in an order of its own: as long as it stays the same, nothing new is said.
+        self._complain("; ".join(sorted(faults)))
         return None
 
     def _candidates(self) -> list[tuple[str, int]]:
