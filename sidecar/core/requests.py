@@ -9,10 +9,11 @@ from typing import Any, Final
 from codec import encode_request
 from codec.api_keys import ApiKey
 from codec.compiled import decoder
-from codec.headers import acks_of, client_id_of, peek_request, request_body_offset
+from codec.headers import client_id_of, peek_request, request_body_offset
 from codec.registry import known_versions, request_table
 from sidecar.core.apis import TRAITS, Kind
 from sidecar.core.connection import Request
+from sidecar.core.passing import UnsupportedVersion
 from sidecar.core.sessions import Scope, session_name
 
 _FIRST_METADATA_WITH_FLAG: Final = 4
@@ -21,27 +22,8 @@ _BROKER_RESOURCES: Final = frozenset({4, 8})
 """ConfigResource.Type BROKER and BROKER_LOGGER: only the broker itself knows its dynamic configuration."""
 
 
-class UnsupportedVersion(Exception):
-    """A version that would carry addresses we cannot rewrite; ApiVersions never offered it."""
-
-
-def is_plain(api_key: int) -> bool:
-    """Whether requests of this API pass through untouched and leave nothing in a session."""
-    return api_key not in TRAITS
-
-
-def is_silent(payload: bytes) -> bool:
-    """Whether a Produce request gets no answer (acks = 0).
-
-    Raises:
-        codec.Truncated: the bytes so far do not reach that far.
-        codec.CodecError: they are no such request.
-    """
-    return acks_of(payload, request_body_offset(payload)) == 0
-
-
 def read_request(payload: bytes, scope: Scope, connection_id: int) -> Request:
-    """Takes a request that `is_plain` does not name apart.
+    """Takes a gated request apart (`sidecar.core.passing.Passing.GATED`).
 
     Raises:
         codec.CodecError: the bytes are no such request.

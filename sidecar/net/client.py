@@ -9,15 +9,15 @@ import logging
 import struct
 from typing import Final
 
-from codec import CodecError, Truncated
-from codec.api_keys import ApiKey
+from codec import CodecError
 from codec.frames import SIZE_BYTES, explain_prefix, frame
-from sidecar.core.apis import PLAIN, TRAITS
+from sidecar.core.apis import PLAIN, api_name
 from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.events import RequestReceived
 from sidecar.core.ids import NodeId
-from sidecar.core.requests import UnsupportedVersion, is_silent, read_request
-from sidecar.core.versions import is_unreadable, is_unreadable_offer, refuse_offer
+from sidecar.core.passing import LOOKED_AT, Passing, UnsupportedVersion, look
+from sidecar.core.requests import read_request
+from sidecar.core.versions import refuse_offer
 from sidecar.net.driver import Driver
 from sidecar.net.home import Home
 from sidecar.net.parties import ListenerParty
@@ -26,11 +26,11 @@ log = logging.getLogger("tidegate.client")
 
 _START: Final = struct.Struct(">ihhi")
 _SIZE: Final = struct.Struct(">i")
+_KEY: Final = struct.Struct(">hh")
+_WHOLE: Final = frozenset({Passing.GATED, Passing.LOCAL})
 _HEADER_BYTES_MIN: Final = 8
 STREAM_BYTES_MIN: Final = 65536
 """Plain requests above this size go on before they are complete."""
-_ACKS_WITHIN_BYTES: Final = 512
-"""Where ``acks`` is found unless the client id or the transactional id is very long."""
 _UNSENT_BYTES_MAX: Final = 65536
 """What is read ahead while the connection to the broker opens."""
 
@@ -44,14 +44,6 @@ _REMEDIES: Final = {
     "tls_alert": "the client ended a TLS handshake: this port is plain",
     "http": "an HTTP request came to a Kafka port: metrics and health are on the admin address",
 }
-
-
-def _is_silent(data: bytes, start: int, end: int) -> bool:
-    """`is_silent` on as little of a Produce request as possible: it may be large."""
-    try:
-        return is_silent(data[start : min(end, start + _ACKS_WITHIN_BYTES)])
-    except Truncated:
-        return is_silent(data[start:end])
 
 
 class Client(asyncio.Protocol):
@@ -126,7 +118,8 @@ class Client(asyncio.Protocol):
             data = bytes(self._pending)
             self._pending.clear()
         self._consume(data)
-        self.update_reading()
+        if self._pending or not self._reading or not self.accepts() or self.home.is_full(_UNSENT_BYTES_MAX):
+            self.update_reading()
 
     def eof_received(self) -> bool:
         """The client sends no more; what it sent is still answered (proxying.md 3.5)."""
@@ -160,6 +153,11 @@ class Client(asyncio.Protocol):
         """Sends whole frames, or a part of one that streams."""
         self._driver.counters.bytes["client", "out"] += len(data)
         self._transport.write(data)
+
+    def passed(self) -> None:
+        """Answers went to the client as they came: only now and then does that change anything for the others."""
+        if self.connection.waiting_bytes or not self._reading or self._finished is not None or self._last is not None:
+            self.deliver()
 
     def deliver(self) -> None:
         """Sends the answers whose turn it is."""
@@ -229,54 +227,38 @@ class Client(asyncio.Protocol):
         """Takes the whole frames of ``data``; the rest stays in `_pending`, `_wanted` bytes of it make sense next."""
         position = run = 0
         length = len(data)
-        connection, driver = self.connection, self._driver
+        connection, driver, limits = self.connection, self._driver, self._limits
         self._wanted = 0
         while length - position >= _START.size:
-            if not self.accepts():
+            if not connection.accepts(limits.in_flight_per_connection, limits.overtaken_answer_bytes):
                 break
             size, api_key, api_version, correlation_id = _START.unpack_from(data, position)
-            if not _HEADER_BYTES_MIN <= size <= self._limits.frame_bytes or api_key < 0:
+            if not _HEADER_BYTES_MIN <= size <= limits.frame_bytes or api_key < 0:
                 self.home.write(data[run:position])
                 self._malformed(data[position : position + 16], size)
                 return
             end = position + SIZE_BYTES + size
-            try:
-                if api_key in TRAITS or is_unreadable_offer(api_key, api_version):
-                    if end > length:
-                        self._wanted = end - position
-                        break
-                    self.home.write(data[run:position])
-                    run = position = end
-                    self._gated(data[end - size : end], api_key, api_version, correlation_id)
-                    if self.closing():
-                        return
-                    continue
-                if is_unreadable(api_key, api_version):
-                    raise UnsupportedVersion
-                if end > length and size < STREAM_BYTES_MIN:
-                    self._wanted = end - position
-                    break
-                silent = api_key == ApiKey.PRODUCE and _is_silent(data, position + SIZE_BYTES, end)
-            except Truncated:
-                if end <= length:
-                    self._unreadable("the frame ends too early")
-                    return
+            passing = Passing.PLAIN if api_key not in LOOKED_AT else self._look(data, position + SIZE_BYTES, end)
+            if passing is None:
+                return
+            if passing is Passing.LATER:
                 self._wanted = min(end - position, 2 * (length - position))
                 break
-            except CodecError as error:
-                self._unreadable(str(error))
-                return
-            except UnsupportedVersion:
-                log.warning(
-                    "connection from %s closed: %s v%d is newer than this sidecar, whose ApiVersions hides it",
-                    self.peer,
-                    ApiKey(api_key).name,
-                    api_version,
-                )
-                self.close("unsupported_version")
-                return
-            driver.counters.requests[api_key, "silent" if silent else "plain"] += 1
-            if not silent:
+            if end > length and (size < STREAM_BYTES_MIN or passing in _WHOLE):
+                self._wanted = end - position
+                break
+            if passing in _WHOLE:
+                self.home.write(data[run:position])
+                run = position = end
+                if passing is Passing.GATED:
+                    self._gated(data[end - size : end])
+                else:
+                    self._refuse_offer(api_key, correlation_id)
+                if self.closing():
+                    return
+                continue
+            driver.counters.requests[api_key, passing.value] += 1
+            if passing is Passing.PLAIN:
                 request = Request(
                     api_key=api_key,
                     api_version=api_version,
@@ -292,6 +274,17 @@ class Client(asyncio.Protocol):
         self.home.write(data if run == 0 and position == length else data[run:position])
         self._keep(data, position)
 
+    def _look(self, data: bytes, start: int, end: int) -> Passing | None:
+        """Looks closer at a request; None when what it is ended the connection."""
+        api_key, api_version = _KEY.unpack_from(data, start)
+        try:
+            return look(data, start, end, api_key, api_version)
+        except CodecError as error:
+            self._unreadable(str(error))
+        except UnsupportedVersion:
+            self._unsupported(api_key, api_version)
+        return None
+
     def _keep(self, data: bytes, position: int) -> None:
         rest = data[position:]
         if not rest:
@@ -304,23 +297,26 @@ class Client(asyncio.Protocol):
         # Requests may have come in while the core was at work; they are behind these bytes.
         self._pending[:0] = rest
 
-    def _gated(self, payload: bytes, api_key: int, api_version: int, correlation_id: int) -> None:
+    def _gated(self, payload: bytes) -> None:
         driver, connection = self._driver, self.connection
-        if api_key == ApiKey.API_VERSIONS:
-            request = Request(
-                api_key=api_key,
-                api_version=0,
-                correlation_id=correlation_id,
-                kind=PLAIN.kind,
-                trace=PLAIN.trace,
-            )
-            driver.counters.requests[api_key, "local"] += 1
-            exchange = connection.take_local(request, driver.next_seq(), driver.now_ms())
-            connection.answered(exchange, refuse_offer(correlation_id))
-            self.deliver()
-            return
-        request = read_request(payload, driver.scope, connection.connection_id)
-        driver.handle(RequestReceived(connection, request))
+        try:
+            request = read_request(payload, driver.scope, connection.connection_id)
+        except CodecError as error:
+            self._unreadable(str(error))
+        except UnsupportedVersion:
+            self._unsupported(*_KEY.unpack_from(payload))
+        else:
+            driver.handle(RequestReceived(connection, request))
+
+    def _refuse_offer(self, api_key: int, correlation_id: int) -> None:
+        driver, connection = self._driver, self.connection
+        request = Request(
+            api_key=api_key, api_version=0, correlation_id=correlation_id, kind=PLAIN.kind, trace=PLAIN.trace
+        )
+        driver.counters.requests[api_key, Passing.LOCAL.value] += 1
+        exchange = connection.take_local(request, driver.next_seq(), driver.now_ms())
+        connection.answered(exchange, refuse_offer(correlation_id))
+        self.deliver()
 
     # Faults
 
@@ -339,6 +335,15 @@ class Client(asyncio.Protocol):
             self.close("oversized")
         else:
             self._unreadable(f"a frame cannot start with {first_bytes[:8].hex(' ')}")
+
+    def _unsupported(self, api_key: int, api_version: int) -> None:
+        log.warning(
+            "connection from %s closed: %s v%d is newer than this sidecar, whose ApiVersions hides it",
+            self.peer,
+            api_name(api_key),
+            api_version,
+        )
+        self.close("unsupported_version")
 
     def _unreadable(self, reason: str) -> None:
         log.warning("connection from %s closed: these bytes are no Kafka request: %s", self.peer, reason)

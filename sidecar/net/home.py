@@ -12,7 +12,6 @@ from codec import CodecError
 from codec.frames import SIZE_BYTES, explain_prefix, frame
 from sidecar.core.answers import READ_HERE, WALKED, passes_unchanged
 from sidecar.core.apis import Kind, Trace
-from sidecar.core.connection import Exchange
 from sidecar.core.events import HomeClosed, HomeOpened
 from sidecar.core.ids import NodeId
 from sidecar.net.driver import Driver
@@ -23,6 +22,8 @@ log = logging.getLogger("tidegate.home")
 _START: Final = struct.Struct(">ii")
 _SIZE: Final = struct.Struct(">i")
 _CORRELATION_ID_BYTES: Final = 4
+_PLAIN: Final = Kind.PLAIN
+_NO_TRACE: Final = Trace.NONE
 STREAM_BYTES_MIN: Final = 65536
 
 
@@ -188,7 +189,13 @@ class Home(asyncio.Protocol):
             if exchange is None or correlation_id != exchange.request.correlation_id:
                 raise CodecError(position, "correlation_id", "an answer to no request")
             end = position + SIZE_BYTES + size
-            passes = self._passes(exchange) and connection.is_next(exchange)
+            request = exchange.request
+            passes = (
+                exchange.kind is _PLAIN
+                and request.trace is _NO_TRACE
+                and request.api_key not in READ_HERE
+                and connection.is_next(exchange)
+            )
             if end > length and not (passes and size >= STREAM_BYTES_MIN):
                 self._wanted = end - position
                 break
@@ -198,9 +205,9 @@ class Home(asyncio.Protocol):
                 break
             connection.home_answered()
             if passes or (
-                exchange.request.api_key in WALKED
+                request.api_key in WALKED
                 and connection.is_next(exchange)
-                and passes_unchanged(data[end - size : end], exchange.request)
+                and passes_unchanged(data[end - size : end], request)
             ):
                 connection.left(exchange)
                 driver.observe(exchange, driver.now_ms())
@@ -215,7 +222,7 @@ class Home(asyncio.Protocol):
         if run < position:
             client.write(data if run == 0 and position == length else data[run:position])
             if not self._streaming:
-                client.deliver()
+                client.passed()
         if position < length:
             self._pending += data[position:]
             self._check_size()
@@ -233,12 +240,7 @@ class Home(asyncio.Protocol):
         if exchange is not None:
             connection.left(exchange)
             self._driver.observe(exchange, self._driver.now_ms())
-        self._client.deliver()
-
-    @staticmethod
-    def _passes(exchange: Exchange) -> bool:
-        request = exchange.request
-        return exchange.kind is Kind.PLAIN and request.trace is Trace.NONE and request.api_key not in READ_HERE
+        self._client.passed()
 
     def _unreadable(self, data: bytes, reason: str) -> None:
         if explain_prefix(data[:16]) == "tls_alert":

@@ -39,6 +39,9 @@ class Owner(Protocol):
     def deliver(self) -> None:
         """Sends the answers whose turn it is."""
 
+    def passed(self) -> None:
+        """Notes that answers went out with `write`."""
+
     def update_reading(self) -> None:
         """Reads from the client as long as order, limits and the broker's pace allow it."""
 
