@@ -1,0 +1,186 @@
+"""The access rules of an image, and which of them a filter means. Sits under `image`; decides no access."""
+
+import enum
+from dataclasses import dataclass, replace
+from typing import Final, Self, final
+
+from rpds import HashTrieMap
+
+from backend.metadata.errors import ReplayError
+from backend.metadata.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord, Uuid
+
+WILDCARD: Final = "*"
+
+
+@final
+class PatternType(enum.IntEnum):
+    """Kafka's PatternType; `MATCH` and `ANY` stand in filters only."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+ANY: Final = 1
+"""The number for "any" in Kafka's ResourceType, PatternType, AclOperation and AclPermissionType."""
+
+RESOURCE_TYPES: Final = ("UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER")
+PATTERN_TYPES: Final = ("UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED")
+OPERATIONS: Final = (
+    "UNKNOWN",
+    "ANY",
+    "ALL",
+    "READ",
+    "WRITE",
+    "CREATE",
+    "DELETE",
+    "ALTER",
+    "DESCRIBE",
+    "CLUSTER_ACTION",
+    "DESCRIBE_CONFIGS",
+    "ALTER_CONFIGS",
+    "IDEMPOTENT_WRITE",
+    "CREATE_TOKENS",
+    "DESCRIBE_TOKENS",
+    "TWO_PHASE_COMMIT",
+)
+PERMISSION_TYPES: Final = ("UNKNOWN", "ANY", "DENY", "ALLOW")
+"""Kafka's names; the number on the wire is the place in the row. A number beyond it is unknown, as 0 is."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardAcl:
+    """One access rule, without its id; the numbers are places in the rows of names above."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+    @classmethod
+    def of(cls, record: AccessControlEntryRecord) -> Self:
+        """The rule that a record adds."""
+        return cls(
+            resource_type=record.resource_type,
+            resource_name=record.resource_name,
+            pattern_type=record.pattern_type,
+            principal=record.principal,
+            host=record.host,
+            operation=record.operation,
+            permission_type=record.permission_type,
+        )
+
+    def to_record(self, acl_id: Uuid) -> AccessControlEntryRecord:
+        """The record that adds the rule under that id."""
+        return AccessControlEntryRecord(
+            id=acl_id,
+            resource_type=self.resource_type,
+            resource_name=self.resource_name,
+            pattern_type=self.pattern_type,
+            principal=self.principal,
+            host=self.host,
+            operation=self.operation,
+            permission_type=self.permission_type,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclFilter:
+    """Which rules are meant: None and `ANY` match all (KIP-290 for the patterns)."""
+
+    resource_type: int
+    resource_name: str | None
+    pattern_type: int
+    principal: str | None
+    host: str | None
+    operation: int
+    permission_type: int
+
+    @property
+    def unknown_pattern(self) -> bool:
+        """Whether Kafka does not know what resource is meant."""
+        return not (0 < self.resource_type < len(RESOURCE_TYPES) and 0 < self.pattern_type < len(PATTERN_TYPES))
+
+    @property
+    def unknown_entry(self) -> bool:
+        """Whether Kafka does not know what operation or permission is meant."""
+        return not (0 < self.operation < len(OPERATIONS) and 0 < self.permission_type < len(PERMISSION_TYPES))
+
+    def matches(self, acl: StandardAcl) -> bool:
+        """Whether a rule is meant."""
+        return (
+            self.resource_type in (ANY, acl.resource_type)
+            and self._matches_pattern(acl)
+            and self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (ANY, acl.operation)
+            and self.permission_type in (ANY, acl.permission_type)
+        )
+
+    def _matches_pattern(self, acl: StandardAcl) -> bool:
+        match self.pattern_type:
+            case PatternType.ANY:
+                return self.resource_name in (None, acl.resource_name)
+            case PatternType.MATCH if self.resource_name is not None:
+                if acl.pattern_type == PatternType.PREFIXED:
+                    return self.resource_name.startswith(acl.resource_name)
+                return acl.resource_name in (self.resource_name, WILDCARD)
+            case PatternType.MATCH:
+                return True
+            case _:
+                return self.pattern_type == acl.pattern_type and self.resource_name in (None, acl.resource_name)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclsImage:
+    """All access rules, by id, and the ids by rule: no rule is there twice."""
+
+    by_id: HashTrieMap[Uuid, StandardAcl]
+    ids: HashTrieMap[StandardAcl, Uuid]
+
+    @classmethod
+    def empty(cls) -> Self:
+        """No rule."""
+        return cls(by_id=HashTrieMap(), ids=HashTrieMap())
+
+    def matching(self, acl_filter: AclFilter) -> list[tuple[Uuid, StandardAcl]]:
+        """The rules that a filter means, in an order that depends on the rules alone."""
+        found = [(acl_id, acl) for acl_id, acl in self.by_id.items() if acl_filter.matches(acl)]
+        return sorted(found, key=lambda item: sort_key(item[1]))
+
+    def add(self, record: AccessControlEntryRecord) -> "AclsImage":
+        """With a rule more."""
+        acl = StandardAcl.of(record)
+        return replace(self, by_id=self.by_id.insert(record.id, acl), ids=self.ids.insert(acl, record.id))
+
+    def remove(self, record: RemoveAccessControlEntryRecord) -> "AclsImage":
+        """Without a rule.
+
+        Raises:
+            ReplayError: No rule has that id.
+        """
+        acl = self.by_id.get(record.id)
+        if acl is None:
+            raise ReplayError(f"no access rule has the id {record.id.hex()}")
+        return replace(self, by_id=self.by_id.remove(record.id), ids=self.ids.remove(acl))
+
+
+def sort_key(acl: StandardAcl) -> tuple[int, str, int, str, str, int, int]:
+    """An order of rules in which those of one resource are neighbours."""
+    return (
+        acl.resource_type,
+        acl.resource_name,
+        acl.pattern_type,
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission_type,
+    )
