@@ -23,7 +23,7 @@ ALICE = PlainLogin.of("alice")
 LAG_MS = 500
 READS_MIN = 200
 ROUNDS = 70
-COPIES = 7
+COPIES = 10
 DIRECT_ROUNDS = 20
 
 ACCESS = ("create_acl", "delete_acl", "alter_scram_credential", "create_delegation_token")

@@ -40,10 +40,9 @@ class SidecarAdmin:
         assert (status, type(document)) == (200, list), (path, status, document)
         return list(document)
 
-    def broker(self, node_id: int) -> dict[str, Any]:
-        """The row of one broker."""
-        (row,) = (row for row in self.rows("/brokers") if row["node_id"] == node_id)
-        return row
+    def broker(self, node_id: int) -> dict[str, Any] | None:
+        """The row of one broker; None if it is not known, or no longer."""
+        return next((row for row in self.rows("/brokers") if row["node_id"] == node_id), None)
 
     def metric(self, sample: str, **labels: str) -> float:
         """The sum of all samples of this full name that have these labels; 0 if there are none."""
