@@ -12,6 +12,7 @@ from typing import Final, Literal, cast
 from codec.api_keys import ApiKey
 from codec.messages import (
     alter_client_quotas,
+    alter_configs,
     alter_user_scram_credentials,
     api_versions,
     create_acls,
@@ -32,6 +33,7 @@ from codec.messages import (
     find_coordinator,
     incremental_alter_configs,
     list_config_resources,
+    list_groups,
     metadata,
     produce,
     sasl_authenticate,
@@ -41,6 +43,7 @@ from codec.schema import Message
 
 _PAGES: Final[tuple[ModuleType, ...]] = (
     alter_client_quotas,
+    alter_configs,
     alter_user_scram_credentials,
     api_versions,
     create_acls,
@@ -61,6 +64,7 @@ _PAGES: Final[tuple[ModuleType, ...]] = (
     find_coordinator,
     incremental_alter_configs,
     list_config_resources,
+    list_groups,
     metadata,
     produce,
     sasl_authenticate,
