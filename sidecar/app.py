@@ -16,10 +16,9 @@ import uvloop
 
 from codec.api_keys import ApiKey
 from config.faults import ConfigError
-from config.files import read_secret
 from config.masking import masked
-from config.sidecar import ClusterSecurity, SidecarConfig
 from config.sidecar import Listener as ListenerConfig
+from config.sidecar import SidecarConfig
 from sidecar import logs
 from sidecar.core.addresses import NodePorts
 from sidecar.core.cluster import HeadSource
@@ -54,21 +53,6 @@ UNUSABLE: Final = 2
 
 class StartError(Exception):
     """The sidecar cannot start as configured; the text says what to change."""
-
-
-def credentials_of(security: ClusterSecurity) -> Credentials | None:
-    """The sidecar's own identity; None where the cluster asks for none.
-
-    Raises:
-        config.faults.ConfigError: the password file cannot be read.
-    """
-    if not security.protocol.startswith("SASL_"):
-        return None
-    sasl = security.sasl
-    assert sasl.mechanism, "the configuration demands it"
-    assert sasl.username, "the configuration demands it"
-    assert sasl.password_file, "the configuration demands it"
-    return Credentials(mechanism=sasl.mechanism, username=sasl.username, password=read_secret(sasl.password_file))
 
 
 def gate_settings(config: SidecarConfig) -> GateSettings:
@@ -128,7 +112,7 @@ class App:
         self._stop, self._hurry = asyncio.Event(), asyncio.Event()
         self._unexpected_seen: set[tuple[str, str]] = set()
         self._state = _StateFile(config.state_file)
-        credentials = credentials_of(config.cluster.security)
+        credentials = Credentials.of(config.cluster.security)
         driver = self.driver = Driver(
             core_of(config),
             DriverSettings(

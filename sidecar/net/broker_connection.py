@@ -1,19 +1,25 @@
 """A connection of the sidecar's own to one broker: negotiated, logged in, then question and answer by correlation id.
 
+    connect      TCP, ApiVersions, and the login where credentials are given; all within one timeout
+    ask, relay   a question with a callback; call, ask_offer: the same, awaited
+    close        by us, by the broker, or because its bytes make no sense: every end has a cause, told once to the owner
+
 Carries probes, questions about the head, discovery and routed reads. It never carries a client's own traffic; that is
-`sidecar.net.home`. Also used by the commands that look at a cluster without a sidecar.
+`sidecar.net.home`. Also used by `sidecar.net.surveyor`, which looks at a cluster without a sidecar. Messages of errors
+name no address: whoever reports them knows it.
 """
 
 import asyncio
 import itertools
+import os
+import socket
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from codec import CodecError, decode_response, encode_request
 from codec.api_keys import ApiKey
-from codec.error_codes import ErrorCode
-from codec.frames import FrameReader, frame
+from codec.frames import FrameReader, explain_prefix, frame
 from codec.headers import (
     RequestHeader,
     encode_request_header,
@@ -22,22 +28,41 @@ from codec.headers import (
     with_request_correlation_id,
 )
 from codec.registry import known_versions
+from sidecar.core.error_names import error_name
 from sidecar.core.versions import Offer, read_offer
 from sidecar.net.sasl import Credentials, LoginFailed, login
 
 CLIENT_ID: Final = "tidegate"
 SOFTWARE: Final = {"client_software_name": "tidegate", "client_software_version": "0.1.0"}
-_FIRST_OFFER_VERSION: Final = 3
+OFFER_VERSION: Final = 3
 """The first ApiVersions version whose answer carries the position."""
+
+_CORRELATION_ID_MASK: Final = 0x7FFFFFFF
+_REASONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "tls_alert": "TLS answers there; use a PLAINTEXT or SASL_PLAINTEXT listener of the broker",
+        "tls_hello": "a TLS client answers there; name the port of a Kafka broker",
+        "http": "an HTTP server answers there; name the port of a Kafka broker",
+        "protocol": "what answers there does not speak Kafka's protocol; name the port of a Kafka broker",
+        "timeout": "no answer came in time",
+        "ours": "the connection was closed on this side",
+    }
+)
+_CLOSED_EARLY: Final = "the connection was closed before ApiVersions was answered; name the port of a Kafka broker"
+_CLOSED_ANONYMOUS: Final = (
+    "the connection was closed at the first question after ApiVersions, as a listener does that demands a SASL login; "
+    "give credentials in cluster.security, or use a PLAINTEXT listener"
+)
+_CLOSED: Final = "the connection was closed before the answer came"
 
 OnAnswer = Callable[[bytes], None]
 
 
 class BrokerUnavailable(Exception):
-    """The connection could not be opened, or closed before the answer came.
+    """The connection could not be opened, or ended before the answer came. The message says what to do about it.
 
     Attributes:
-        cause: a word of a closed set, for metrics: connect, timeout, closed, protocol, login, versions.
+        cause: for metrics, one of `sidecar.net.counters.CAUSES`.
     """
 
     def __init__(self, cause: str, message: str) -> None:
@@ -51,27 +76,28 @@ class BrokerConnection(asyncio.Protocol):
     Attributes:
         versions: what the broker offers, API key to (lowest, highest).
         position: offset of its metadata image when the connection was negotiated; None where it reports none.
-        in_flight: questions without an answer.
     """
 
     def __init__(self, frame_bytes_max: int, on_lost: Callable[[str], None] | None) -> None:
         self.versions: Mapping[int, tuple[int, int]] = MappingProxyType({})
         self.position: int | None = None
-        self.offer: Offer | None = None
         self._frames = FrameReader(frame_bytes_max)
         self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
         self._waiting: dict[int, OnAnswer] = {}
-        self._failed: dict[int, Callable[[], None]] = {}
+        self._calls: set[asyncio.Future[bytes]] = set()
         self._ids = itertools.count(1)
-        self._closed_cause: str | None = None
+        self._answers = 0
+        self._anonymous = True
+        self._cause: str | None = None
 
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keeps the transport."""
-        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
-        self._transport = transport  # type: ignore[assignment]
+        self._transport = cast(asyncio.Transport, transport)
+        if self._cause is not None:
+            self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Hands every answer to whoever asked; an answer to no question ends the connection."""
@@ -80,26 +106,27 @@ class BrokerConnection(asyncio.Protocol):
                 on_answer = self._waiting.pop(peek_correlation_id(payload), None)
                 if on_answer is None:
                     raise CodecError(0, "correlation_id", "an answer to no question")
+                self._answers += 1
                 on_answer(payload)
         except CodecError:
-            self.close("protocol")
+            self.close(self._foreign() or "protocol")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Fails what is outstanding and tells the owner."""
-        cause = self._closed_cause or "closed"
-        self._closed_cause = cause
-        failed, self._failed, self._waiting = self._failed, {}, {}
-        for fail in failed.values():
-            fail()
+        self._cause = self._cause or self._foreign() or "closed"
+        self._waiting.clear()
+        for answer in self._calls:
+            if not answer.done():
+                answer.set_exception(self._ended())
         if self._on_lost is not None:
-            self._on_lost(cause)
+            self._on_lost(self._cause)
 
     # Questions
 
     @property
     def is_open(self) -> bool:
         """Whether questions can be sent."""
-        return self._closed_cause is None and self._transport is not None
+        return self._cause is None and self._transport is not None
 
     @property
     def in_flight(self) -> int:
@@ -112,9 +139,8 @@ class BrokerConnection(asyncio.Protocol):
         header = RequestHeader(
             api_key=api_key, api_version=api_version, correlation_id=correlation_id, client_id=CLIENT_ID
         )
-        self._send(
-            encode_request_header(header) + encode_request(api_key, api_version, body), correlation_id, on_answer
-        )
+        question = encode_request_header(header) + encode_request(api_key, api_version, body)
+        self._send(question, correlation_id, on_answer)
 
     def relay(self, payload: bytes, on_answer: OnAnswer) -> None:
         """Sends a client's request under a correlation id of our own; the answer carries that id."""
@@ -122,7 +148,7 @@ class BrokerConnection(asyncio.Protocol):
         self._send(with_request_correlation_id(payload, correlation_id), correlation_id, on_answer)
 
     async def call(self, api_key: int, api_version: int, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Sends a question and waits for the decoded answer.
+        """Sends a question and waits for the decoded answer; the caller sets the time limit.
 
         Raises:
             BrokerUnavailable: the connection ended before, or the bytes are no such answer.
@@ -131,8 +157,24 @@ class BrokerConnection(asyncio.Protocol):
         try:
             return decode_response(api_key, api_version, payload, response_body_offset(payload, api_key, api_version))
         except CodecError as error:
-            self.close("protocol")
-            raise BrokerUnavailable("protocol", f"the broker's answer cannot be read: {error}") from error
+            raise self._unreadable(error) from error
+
+    async def ask_offer(self) -> Offer:
+        """Asks ApiVersions: what the broker offers, and its position now. Needs no privilege.
+
+        Raises:
+            BrokerUnavailable: as `call`, or the broker is older than Kafka 2.4 and refuses this version.
+        """
+        payload = await self._answer_to(ApiKey.API_VERSIONS, OFFER_VERSION, SOFTWARE)
+        try:
+            body_offset = response_body_offset(payload, ApiKey.API_VERSIONS, OFFER_VERSION)
+            offer = read_offer(payload, OFFER_VERSION, body_offset)
+        except CodecError as error:
+            raise self._unreadable(error) from error
+        if offer.error_code:
+            name = error_name(offer.error_code)
+            raise BrokerUnavailable("versions", f"ApiVersions v{OFFER_VERSION} was answered with {name}")
+        return offer
 
     def version(self, api_key: int) -> int | None:
         """The newest version that the broker and our tables share; None if there is none."""
@@ -143,11 +185,11 @@ class BrokerConnection(asyncio.Protocol):
         return newest if newest >= max(ours[0], theirs[0]) else None
 
     def close(self, cause: str = "ours") -> None:
-        """Ends the connection; the owner hears of it like of any other end."""
-        if self._closed_cause is None:
-            self._closed_cause = cause
+        """Ends the connection at once, whether or not the broker reads; the owner hears of it like of any other end."""
+        if self._cause is None:
+            self._cause = cause
             if self._transport is not None:
-                self._transport.close()
+                self._transport.abort()
 
     # Opening
 
@@ -157,17 +199,10 @@ class BrokerConnection(asyncio.Protocol):
         Raises:
             BrokerUnavailable: with the cause.
         """
-        version = _FIRST_OFFER_VERSION
-        payload = await self._answer_to(ApiKey.API_VERSIONS, version, SOFTWARE)
-        try:
-            offer = read_offer(payload, version, response_body_offset(payload, ApiKey.API_VERSIONS, version))
-        except CodecError as error:
-            raise BrokerUnavailable("protocol", f"no Kafka broker answers here: {error}") from error
-        if offer.error_code:
-            name = ErrorCode(offer.error_code).name
-            raise BrokerUnavailable("versions", f"ApiVersions v{version} was answered with {name}")
-        self.versions, self.position, self.offer = offer.versions, offer.position, offer
+        offer = await self.ask_offer()
+        self.versions, self.position = offer.versions, offer.position
         if credentials is not None:
+            self._anonymous = False
             try:
                 await login(self, credentials)
             except LoginFailed as error:
@@ -176,38 +211,49 @@ class BrokerConnection(asyncio.Protocol):
     # Steps
 
     async def _answer_to(self, api_key: int, api_version: int, body: Mapping[str, Any]) -> bytes:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[bytes] = loop.create_future()
+        if not self.is_open:
+            raise self._ended()
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
         def resolve(payload: bytes) -> None:
             if not answer.done():
                 answer.set_result(payload)
 
-        def fail() -> None:
-            if not answer.done():
-                answer.set_exception(
-                    BrokerUnavailable(
-                        self._closed_cause or "closed", "the broker closed the connection before it answered"
-                    )
-                )
-
-        if not self.is_open:
-            raise BrokerUnavailable(self._closed_cause or "closed", "the connection is closed")
-        token = object()
-        self._failed[id(token)] = fail
+        self._calls.add(answer)
         try:
             self.ask(api_key, api_version, body, resolve)
             return await answer
         finally:
-            self._failed.pop(id(token), None)
+            self._calls.discard(answer)
 
     def _next_id(self) -> int:
-        return next(self._ids) & 0x7FFFFFFF
+        return next(self._ids) & _CORRELATION_ID_MASK
 
     def _send(self, payload: bytes, correlation_id: int, on_answer: OnAnswer) -> None:
+        if self._transport is None or self._cause is not None:
+            return
         self._waiting[correlation_id] = on_answer
-        if self._transport is not None:
-            self._transport.write(frame(payload))
+        self._transport.write(frame(payload))
+
+    def _unreadable(self, error: CodecError) -> BrokerUnavailable:
+        self.close("protocol")
+        return BrokerUnavailable("protocol", f"the answer cannot be read: {error}")
+
+    def _foreign(self) -> str | None:
+        """The cause for a peer that is no Kafka broker and says so with its first bytes."""
+        if self._answers:
+            return None
+        return explain_prefix(self._frames.first_bytes)
+
+    def _ended(self) -> BrokerUnavailable:
+        cause = self._cause or "closed"
+        if cause in _REASONS:
+            return BrokerUnavailable(cause, _REASONS[cause])
+        if self._answers == 0:
+            return BrokerUnavailable(cause, _CLOSED_EARLY)
+        if self._anonymous and self._answers == 1:
+            return BrokerUnavailable(cause, _CLOSED_ANONYMOUS)
+        return BrokerUnavailable(cause, _CLOSED)
 
 
 async def connect(
@@ -225,9 +271,8 @@ async def connect(
         on_lost: called once with the cause when the connection ends after this function has returned.
 
     Raises:
-        BrokerUnavailable: with the cause, within ``timeout_ms``.
+        BrokerUnavailable: with the cause, within ``timeout_ms``; nothing is left open.
     """
-    loop = asyncio.get_running_loop()
     ready = False
 
     def lost(cause: str) -> None:
@@ -237,18 +282,19 @@ async def connect(
     connection = BrokerConnection(frame_bytes_max, lost)
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            await loop.create_connection(lambda: connection, host, port)
+            await asyncio.get_running_loop().create_connection(lambda: connection, host, port)
             await connection.negotiate(credentials)
+        ready = connection.is_open
     except TimeoutError as error:
-        connection.close("timeout")
-        raise BrokerUnavailable("timeout", f"{host}:{port} did not answer within {timeout_ms} ms") from error
+        raise BrokerUnavailable("timeout", f"no answer within {timeout_ms} ms") from error
+    except socket.gaierror as error:
+        raise BrokerUnavailable("resolve", f"the host name does not resolve: {error.strerror}") from error
     except OSError as error:
-        connection.close("connect")
-        raise BrokerUnavailable("connect", f"cannot connect to {host}:{port}: {error.strerror or error}") from error
-    except BrokerUnavailable:
-        connection.close("negotiation")
-        raise
-    if not connection.is_open:
-        raise BrokerUnavailable("closed", f"{host}:{port} closed the connection")
-    ready = True
+        reason = os.strerror(error.errno) if error.errno else "none of its addresses takes connections"
+        raise BrokerUnavailable("connect", f"cannot connect: {reason}") from error
+    finally:
+        if not ready:
+            connection.close("negotiation")
+    if not ready:
+        raise BrokerUnavailable("closed", _CLOSED)
     return connection

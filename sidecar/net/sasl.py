@@ -1,31 +1,65 @@
 """Logging in with the sidecar's own identity: PLAIN and SCRAM over SaslHandshake v1 (KIP-43, KIP-152, RFC 5802).
 
-Clients' own logins pass through untouched and are never seen here.
+    handshake    agree on the mechanism, or learn which ones the listener has
+    PLAIN        one message: NUL, user name, NUL, password
+    SCRAM        client-first, server-first, client-final, server-final; the broker proves that it knows the password
+
+Knows no socket: `sidecar.net.broker_connection` asks the questions. Clients' own logins pass through the sidecar
+untouched and are never seen here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 from scramp import ScramClient, ScramException
 
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
+from config.files import read_secret
+from config.sidecar import ClusterSecurity
+from sidecar.core.error_names import error_name
+
+ITERATIONS_MAX: Final = 65_536
+"""Four times what Kafka lets a credential have; hashing more often would hold the event loop up."""
 
 _HANDSHAKE_VERSION: Final = 1
+_BROKER_TEXT_LENGTH_MAX: Final = 300
+
+Exchange = Callable[[bytes], Awaitable[bytes]]
+"""Sends one message of a mechanism and returns the broker's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Who the sidecar is. The password never appears in ``repr``."""
+    """Who the sidecar is. The password never appears in ``repr``.
+
+    Attributes:
+        mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+    """
 
     mechanism: str
     username: str
     password: str = field(repr=False)
 
+    @classmethod
+    def of(cls, security: ClusterSecurity) -> Self | None:
+        """The identity that the configuration names; None where the cluster asks for none.
+
+        Raises:
+            config.faults.ConfigError: the password file cannot be read.
+        """
+        if not security.protocol.startswith("SASL_"):
+            return None
+        sasl = security.sasl
+        assert sasl.mechanism, "the configuration demands it"
+        assert sasl.username, "the configuration demands it"
+        assert sasl.password_file, "the configuration demands it"
+        return cls(mechanism=sasl.mechanism, username=sasl.username, password=read_secret(sasl.password_file))
+
 
 class LoginFailed(Exception):
-    """The broker did not accept the credentials, or does not offer the mechanism."""
+    """The broker did not accept the credentials, or does not offer the mechanism. The message holds no secret."""
 
 
 class Questions(Protocol):
@@ -39,38 +73,63 @@ class Questions(Protocol):
 
 
 async def login(connection: Questions, credentials: Credentials) -> None:
-    """Logs in.
+    """Logs in; afterwards the connection takes any question.
 
     Raises:
-        LoginFailed: with the broker's reason.
+        LoginFailed: with the broker's reason; the caller closes the connection.
     """
-    handshake = await connection.call(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, {"mechanism": credentials.mechanism})
-    if handshake["error_code"]:
-        offered = ", ".join(handshake["mechanisms"]) or "none"
-        raise LoginFailed(f"the broker does not offer SASL {credentials.mechanism}; it offers: {offered}")
+    mechanism = credentials.mechanism
+    await _agree(connection, mechanism)
     version = connection.version(ApiKey.SASL_AUTHENTICATE) or 0
 
-    async def exchange(token: bytes) -> bytes:
-        answer = await connection.call(ApiKey.SASL_AUTHENTICATE, version, {"auth_bytes": token})
+    async def exchange(message: bytes) -> bytes:
+        answer = await connection.call(ApiKey.SASL_AUTHENTICATE, version, {"auth_bytes": message})
         if answer["error_code"]:
-            reason = answer["error_message"] or ErrorCode(answer["error_code"]).name
-            raise LoginFailed(f"SASL {credentials.mechanism} as {credentials.username!r} failed: {reason}")
+            reason = answer["error_message"] or error_name(answer["error_code"])
+            raise LoginFailed(f"SASL {mechanism} login as {credentials.username!r} failed: {_shown(reason)}")
         return bytes(answer["auth_bytes"])
 
-    if credentials.mechanism == "PLAIN":
-        await exchange(b"\0".join((b"", credentials.username.encode(), credentials.password.encode())))
-    else:
-        await _scram(credentials, exchange)
+    await (_plain if mechanism == "PLAIN" else _scram)(credentials, exchange)
 
 
-class _Exchange(Protocol):
-    async def __call__(self, token: bytes) -> bytes: ...
+async def _agree(connection: Questions, mechanism: str) -> None:
+    answer = await connection.call(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, {"mechanism": mechanism})
+    match answer["error_code"]:
+        case ErrorCode.NONE:
+            return
+        case ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+            offered = _shown(", ".join(answer["mechanisms"])) or "none"
+            raise LoginFailed(f"the broker does not offer SASL {mechanism}; it offers: {offered}")
+        case ErrorCode.ILLEGAL_SASL_STATE:
+            raise LoginFailed("this listener takes no login: set protocol PLAINTEXT, or use its SASL_PLAINTEXT port")
+        case other:
+            raise LoginFailed(f"SaslHandshake was answered with {error_name(other)}")
 
 
-async def _scram(credentials: Credentials, exchange: _Exchange) -> None:
-    client = ScramClient([credentials.mechanism], credentials.username, credentials.password)
+async def _plain(credentials: Credentials, exchange: Exchange) -> None:
+    if "\0" in credentials.username + credentials.password:
+        raise LoginFailed("SASL PLAIN allows no NUL character in a user name or password")
+    await exchange(f"\0{credentials.username}\0{credentials.password}".encode())
+
+
+async def _scram(credentials: Credentials, exchange: Exchange) -> None:
+    mechanism = credentials.mechanism
     try:
-        client.set_server_first((await exchange(client.get_client_first().encode())).decode())
+        client = ScramClient([mechanism], credentials.username, credentials.password)
+        client_first: str = client.get_client_first()
+    except ScramException as error:
+        reason = "the user name or the password has characters that SCRAM does not allow"
+        raise LoginFailed(f"SASL {mechanism}: {reason}") from error
+    try:
+        client.set_server_first((await exchange(client_first.encode())).decode())
+        if int(client.iterations) > ITERATIONS_MAX:
+            raise LoginFailed(f"SASL {mechanism}: the broker asks for more than {ITERATIONS_MAX} iterations")
         client.set_server_final((await exchange(client.get_client_final().encode())).decode())
     except (ScramException, UnicodeDecodeError) as error:
-        raise LoginFailed(f"SASL {credentials.mechanism}: the broker's answer does not verify") from error
+        raise LoginFailed(f"SASL {mechanism}: the broker's answer does not verify") from error
+
+
+def _shown(text: str) -> str:
+    """The broker's words, cut, with anything escaped that could steer a terminal."""
+    cut = text[:_BROKER_TEXT_LENGTH_MAX]
+    return cut if cut.isprintable() else ascii(cut)[1:-1]

@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, Row]] = MappingProxyType(
     {
         "run": Row("tidegate.cli.run", "run", "Run the sidecar in front of a Kafka cluster."),
         "status": Row("tidegate.cli.status", "status", "Show what a running sidecar knows."),
+        "lag": Row("tidegate.cli.lag", "lag", "Show how far each broker is behind the head."),
         "check": Row("tidegate.cli.check", "check", "Validate a sidecar configuration."),
         "schema": Row("tidegate.cli.schema", "schema", "Print the JSON Schema of a configuration."),
     }
