@@ -1,7 +1,7 @@
 """Whom a process is connected to, as the kernel sees it. Linux only.
 
-The clients of Kafka keep a connection until they are closed or it has idled for minutes, so watching every few
-milliseconds from the start to just before the end of a client misses none that came about.
+Sees every connection that lives longer than a few looks apart. A client that was told of a broker's address works there
+until it is told of another, so that is long enough; a connection to bootstrap from can be over sooner.
 """
 
 import contextlib

@@ -2,12 +2,14 @@
 
 Prints `progress N` whenever it has consumed another hundred records. At the end of standard input it stops producing,
 consumes what is left and prints one JSON object: `sent`, `consumed` (different records), `repeated` (records seen more
-than once), `lost`, `out_of_order` and the `errors` that the application was told of. `java/SteadyClient.java` does the
-same with the Java clients.
+than once), `lost`, `out_of_order`, the `errors` that the application was told of, and `connects`: every port to which
+the client says in its log that it connects. `java/SteadyClient.java` does the same with the Java clients.
 """
 
 import itertools
 import json
+import logging
+import re
 import sys
 import threading
 import time
@@ -19,6 +21,20 @@ from confluent_kafka import Producer as KafkaProducer
 PACE_S = 0.002
 REPORT_EVERY = 100
 PATIENCE_S = 30.0
+CONNECT = re.compile(r"Connecting to ipv4#[\d.]+:(\d+) ")
+
+
+class Connects(logging.Handler):
+    """Keeps the ports of librdkafka's own lines about connections."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ports: set[int] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See the class."""
+        if found := CONNECT.search(record.getMessage()):
+            self.ports.add(int(found[1]))
 
 
 def main() -> None:
@@ -41,10 +57,15 @@ def main() -> None:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
-    producer = KafkaProducer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 1})
-    consumer = KafkaConsumer(
-        {"bootstrap.servers": bootstrap, "group.id": f"{topic}-group", "auto.offset.reset": "earliest"}
-    )
+    connects = Connects()
+    log = logging.getLogger("librdkafka")
+    log.setLevel(logging.DEBUG)
+    log.addHandler(connects)
+    log.propagate = False
+    common = {"bootstrap.servers": bootstrap, "debug": "broker"}
+    producer = KafkaProducer({**common, "enable.idempotence": True, "linger.ms": 1}, logger=log)
+    reading = {**common, "group.id": f"{topic}-group", "auto.offset.reset": "earliest"}
+    consumer = KafkaConsumer(reading, logger=log)
     consumer.subscribe([topic])
     seen: list[int] = []
     sent = 0
@@ -76,6 +97,7 @@ def main() -> None:
         "lost": sent - len(set(seen)),
         "out_of_order": sum(after < before for before, after in itertools.pairwise(seen)),
         "errors": errors,
+        "connects": sorted(connects.ports),
     }
     say(json.dumps(result))
 

@@ -7,12 +7,22 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentSkipListSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.LoggerContext;
+import org.apache.logging.log4j.core.appender.AbstractAppender;
+import org.apache.logging.log4j.core.config.Configuration;
+import org.apache.logging.log4j.core.config.LoggerConfig;
+import org.apache.logging.log4j.core.config.Property;
 
 /**
  * Produces and consumes with the Java clients until told to stop; arguments and output are those of
@@ -23,7 +33,36 @@ public final class SteadyClient {
     private static final int REPORT_EVERY = 100;
     private static final long PATIENCE_NS = Duration.ofSeconds(30).toNanos();
 
+    private static final Pattern CONNECT = Pattern.compile("Initiating connection to node [^ ]+:(\\d+) ");
+
     private static volatile boolean stop;
+
+    /** Keeps the ports of the clients' own lines about connections. */
+    private static final class Connects extends AbstractAppender {
+        private final Set<Integer> ports = new ConcurrentSkipListSet<>();
+
+        private Connects() {
+            super("connects", null, null, true, Property.EMPTY_ARRAY);
+        }
+
+        @Override
+        public void append(LogEvent event) {
+            Matcher found = CONNECT.matcher(event.getMessage().getFormattedMessage());
+            if (found.find()) {
+                ports.add(Integer.parseInt(found.group(1)));
+            }
+        }
+
+        private void attach(String logger) {
+            LoggerContext context = LoggerContext.getContext(false);
+            Configuration configuration = context.getConfiguration();
+            LoggerConfig config = new LoggerConfig(logger, Level.DEBUG, false);
+            start();
+            config.addAppender(this, Level.DEBUG, null);
+            configuration.addLogger(logger, config);
+            context.updateLoggers();
+        }
+    }
 
     private final List<Integer> seen = new ArrayList<>();
     private final KafkaConsumer<String, String> consumer;
@@ -34,6 +73,8 @@ public final class SteadyClient {
 
     public static void main(String[] args) throws Exception {
         String topic = args[1];
+        Connects connects = new Connects();
+        connects.attach("org.apache.kafka.clients.NetworkClient");
         Thread waiter = new Thread(SteadyClient::waitForEnd);
         waiter.setDaemon(true);
         waiter.start();
@@ -62,7 +103,7 @@ public final class SteadyClient {
             }
             seen = client.seen;
         }
-        System.out.println(new ObjectMapper().writeValueAsString(result(sent, seen, errors)));
+        System.out.println(new ObjectMapper().writeValueAsString(result(sent, seen, errors, connects.ports)));
     }
 
     private static void waitForEnd() {
@@ -86,7 +127,8 @@ public final class SteadyClient {
         }
     }
 
-    private static Map<String, Object> result(int sent, List<Integer> seen, List<String> errors) {
+    private static Map<String, Object> result(
+        int sent, List<Integer> seen, List<String> errors, Set<Integer> connects) {
         Set<Integer> different = new HashSet<>(seen);
         int outOfOrder = 0;
         for (int i = 1; i < seen.size(); i++) {
@@ -99,6 +141,7 @@ public final class SteadyClient {
         result.put("lost", sent - different.size());
         result.put("out_of_order", outOfOrder);
         result.put("errors", errors);
+        result.put("connects", connects);
         return result;
     }
 }
