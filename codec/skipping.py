@@ -14,7 +14,7 @@ import struct
 from typing import Final, NamedTuple, final
 
 from codec.errors import Truncated
-from codec.layout import SIZE, minimum_size
+from codec.layout import SIZE
 from codec.primitives import read_unsigned_varint
 from codec.schema import Array, Field, Scalar, Struct
 from codec.tags import skip_tag_section
@@ -43,14 +43,12 @@ class Step(NamedTuple):
         error_at: Where in them an error code stands, -1 for nowhere.
         kind: What to skip after them.
         inner: The program of an array's element or of the struct.
-        element_size_min: The least size of an array's element.
     """
 
     passed: int
     error_at: int
     kind: Kind
     inner: "Program" = ()
-    element_size_min: int = 0
 
 
 Program = tuple[Step, ...]
@@ -105,11 +103,11 @@ _int32 = struct.Struct(">i").unpack_from
 def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: set[int], field: str) -> int:
     """Skip `count` structs.
 
-    Nothing is checked that need not be: reading beyond the end raises IndexError or struct.error, and skipping beyond
-    it shows in the result. Whoever calls with a count has compared it with the bytes that are left.
+    Nothing is checked that need not be: reading beyond the end raises IndexError or struct.error, skipping beyond it
+    shows in the result, and since every struct that comes here is read somewhere, no count outruns the buffer.
     """
     for _ in range(count):
-        for passed, error_at, kind, inner, element_size_min in program:
+        for passed, error_at, kind, inner in program:
             if error_at >= 0:
                 at = offset + error_at
                 if buffer[at + 1] or buffer[at]:
@@ -130,7 +128,7 @@ def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: 
                     offset += 1
                 else:
                     elements, offset = read_unsigned_varint(buffer, offset, field)
-                    offset = _skip_elements(buffer, offset, elements - 1, inner, element_size_min, error_codes, field)
+                    offset = _skip_elements(buffer, offset, elements - 1, inner, error_codes, field)
             elif kind is _LONG_BYTES:
                 length = _int32(buffer, offset)[0]
                 offset += 4 if length < 0 else 4 + length
@@ -138,7 +136,7 @@ def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: 
                 elements = _int32(buffer, offset)[0]
                 offset += 4
                 if elements > 0:
-                    offset = _skip_elements(buffer, offset, elements, inner, element_size_min, error_codes, field)
+                    offset = _skip_elements(buffer, offset, elements, inner, error_codes, field)
             elif kind is _SHORT_BYTES:
                 length = _int16(buffer, offset)[0]
                 offset += 2 if length < 0 else 2 + length
@@ -148,17 +146,7 @@ def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: 
     return offset
 
 
-def _skip_elements(
-    buffer: bytes,
-    offset: int,
-    count: int,
-    program: Program,
-    element_size_min: int,
-    error_codes: set[int],
-    field: str,
-) -> int:
-    if count * element_size_min > len(buffer) - offset:
-        raise Truncated(min(offset, len(buffer)), field, f"{count} elements announced, too few bytes left for them")
+def _skip_elements(buffer: bytes, offset: int, count: int, program: Program, error_codes: set[int], field: str) -> int:
     if len(program) == 1 and program[0].kind is _NOTHING and program[0].error_at < 0:
         return offset + count * program[0].passed
     return _run(buffer, offset, count, program, error_codes, field)
@@ -181,7 +169,7 @@ def _array_step(element: Scalar | Struct, version: int, flexible: bool) -> Step:
     else:
         inner = (_scalar_step(element, flexible, False),)
     kind = Kind.COMPACT_ARRAY if flexible else Kind.ARRAY
-    return Step(0, -1, kind, inner, minimum_size(element, version, flexible))
+    return Step(0, -1, kind, inner)
 
 
 def _scalar_step(of: Scalar, flexible: bool, watch: bool) -> Step:

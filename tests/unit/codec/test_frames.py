@@ -68,6 +68,7 @@ def test_frames_before_a_bad_size_are_delivered_and_the_error_stays() -> None:
     with pytest.raises(CodecError, match="limit"):
         list(reader.feed(STREAM))
     assert reader.first_bytes == b"GET / HTTP/1.1\r\n"
+    assert reader.buffered_bytes == len(b"GET / HTTP/1.1\r\n")
 
 
 def test_the_limit_itself_is_allowed() -> None:
