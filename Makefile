@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Real Kafka leaves its jars here: one download for all runs.
 export TIDEGATE_KAFKA_DIR ?= $(CURDIR)/.kafka
 
-.PHONY: run test check bench nightly lock format clean
+.PHONY: run test check lint bench nightly lock format clean
 
 run: .venv/runtime
 	@test -n "$(BOOTSTRAP)" || { echo "make run: say which Kafka to serve, for example: make run BOOTSTRAP=127.0.0.1:9092" >&2; exit 2; }
@@ -14,11 +14,13 @@ test: .venv/dev
 	$(BIN)/coverage run -m pytest -p no:cacheprovider $(PYTEST)
 	$(BIN)/coverage report --fail-under=85
 
-check: .venv/dev
+lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check: lint
 	$(BIN)/pytest -q -n 2 -m "not kafka and not slow" $(PYTEST)
 
 bench: .venv/dev
