@@ -1,5 +1,7 @@
 """The access rules of an image, and which of them a filter means. Sits under `image`; decides no access."""
 
+from __future__ import annotations
+
 import enum
 from dataclasses import dataclass, replace
 from typing import Final, Self, final
@@ -156,12 +158,12 @@ class AclsImage:
         found = [(acl_id, acl) for acl_id, acl in self.by_id.items() if acl_filter.matches(acl)]
         return sorted(found, key=lambda item: sort_key(item[1]))
 
-    def add(self, record: AccessControlEntryRecord) -> "AclsImage":
+    def add(self, record: AccessControlEntryRecord) -> AclsImage:
         """With a rule more."""
         acl = StandardAcl.of(record)
         return replace(self, by_id=self.by_id.insert(record.id, acl), ids=self.ids.insert(acl, record.id))
 
-    def remove(self, record: RemoveAccessControlEntryRecord) -> "AclsImage":
+    def remove(self, record: RemoveAccessControlEntryRecord) -> AclsImage:
         """Without a rule.
 
         Raises:

@@ -1,5 +1,7 @@
 """The brokers of an image: who is registered, where, and who is fenced. Sits under `image`."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Self, final
 
@@ -44,11 +46,11 @@ class ClusterImage:
         broker = self.brokers.get(broker_id)
         return None if broker is None or broker.fenced else endpoint(broker, listener_name)
 
-    def register(self, record: RegisterBrokerRecord) -> "ClusterImage":
+    def register(self, record: RegisterBrokerRecord) -> ClusterImage:
         """With a broker that has registered."""
         return replace(self, brokers=self.brokers.insert(record.broker_id, record))
 
-    def unregister(self, record: UnregisterBrokerRecord) -> "ClusterImage":
+    def unregister(self, record: UnregisterBrokerRecord) -> ClusterImage:
         """Without a broker that has left.
 
         Raises:
@@ -57,7 +59,7 @@ class ClusterImage:
         self._registration(record.broker_id, record.broker_epoch)
         return replace(self, brokers=self.brokers.remove(record.broker_id))
 
-    def change(self, record: BrokerRegistrationChangeRecord) -> "ClusterImage":
+    def change(self, record: BrokerRegistrationChangeRecord) -> ClusterImage:
         """With a registration that has changed in part.
 
         Raises:

@@ -1,5 +1,7 @@
 """The configuration of an image: what was set for which resource. Sits under `image`; defaults live elsewhere."""
 
+from __future__ import annotations
+
 import enum
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Self, final
@@ -21,7 +23,7 @@ class ResourceType(enum.IntEnum):
     GROUP = 32
 
     @classmethod
-    def of(cls, number: int) -> "ResourceType":
+    def of(cls, number: int) -> ResourceType:
         """The type with that number, or `UNKNOWN`."""
         return cls(number) if number in _RESOURCE_TYPES else cls.UNKNOWN
 
@@ -55,7 +57,7 @@ class ConfigsImage:
         """What was set for a resource."""
         return self.resources.get(ConfigResource(resource_type, resource_name), NO_CONFIGS)
 
-    def set(self, record: ConfigRecord) -> "ConfigsImage":
+    def set(self, record: ConfigRecord) -> ConfigsImage:
         """With one key set, or removed where the value is null; to remove what is not there is no fault in Kafka."""
         resource = ConfigResource(record.resource_type, record.resource_name)
         configs = self.resources.get(resource, NO_CONFIGS)
@@ -67,7 +69,7 @@ class ConfigsImage:
             return replace(self, resources=self.resources.insert(resource, configs))
         return replace(self, resources=self.resources.discard(resource))
 
-    def remove_topic(self, name: str) -> "ConfigsImage":
+    def remove_topic(self, name: str) -> ConfigsImage:
         """Without what was set for a topic, which is gone."""
         resource = ConfigResource(ResourceType.TOPIC, name)
         return replace(self, resources=self.resources.discard(resource)) if resource in self.resources else self

@@ -5,6 +5,8 @@ so an image is cheap to keep and a read that holds an old one never sees a chang
 replacing one reference. Knows no request and no answer; see `controller` and `reads`.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Self, assert_never, final
 
@@ -83,7 +85,7 @@ class Image:
             features=HashTrieMap(),
         )
 
-    def apply(self, batch: Batch) -> "Image":
+    def apply(self, batch: Batch) -> Image:
         """The image after the next batch of the log; this one stays as it is. A batch without records changes nothing.
 
         Raises:

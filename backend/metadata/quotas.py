@@ -1,5 +1,7 @@
 """The client quotas of an image (KIP-546). Sits under `image`."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Final, Self, final
 
@@ -33,7 +35,7 @@ class ClientQuotasImage:
         """The quotas of one entity."""
         return self.entities.get(entity, NO_QUOTAS)
 
-    def set(self, record: ClientQuotaRecord) -> "ClientQuotasImage":
+    def set(self, record: ClientQuotaRecord) -> ClientQuotasImage:
         """With one quota set or removed."""
         entity = entity_of(record.entity)
         quotas = self.of(entity)

@@ -1,5 +1,7 @@
 """The SCRAM credentials of an image (KIP-554). Sits under `image`; checks no login."""
 
+from __future__ import annotations
+
 import enum
 from dataclasses import dataclass, field, replace
 from typing import Final, Self, final
@@ -50,7 +52,7 @@ class ScramImage:
         credentials = self.users.get(user)
         return None if credentials is None else credentials.get(mechanism)
 
-    def set(self, record: UserScramCredentialRecord) -> "ScramImage":
+    def set(self, record: UserScramCredentialRecord) -> ScramImage:
         """With a credential added or replaced."""
         credential = ScramCredential(
             salt=record.salt,
@@ -61,7 +63,7 @@ class ScramImage:
         credentials = self.users.get(record.name, HashTrieMap()).insert(record.mechanism, credential)
         return replace(self, users=self.users.insert(record.name, credentials))
 
-    def remove(self, record: RemoveUserScramCredentialRecord) -> "ScramImage":
+    def remove(self, record: RemoveUserScramCredentialRecord) -> ScramImage:
         """Without a credential.
 
         Raises:

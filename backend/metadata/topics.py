@@ -4,6 +4,8 @@ Two maps share structure from image to image. A topic's partitions are one tuple
 changes many of them copies it once. Sits under `image`; knows nothing of requests.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Final, Self, TypeVar, final
 
@@ -59,7 +61,7 @@ class Partition:
             last_known_elr=record.last_known_elr or (),
         )
 
-    def merge(self, change: PartitionChangeRecord) -> "Partition":
+    def merge(self, change: PartitionChangeRecord) -> Partition:
         """The state after a change: the partition's epoch grows by one, the leader's when the record names a leader."""
         changed = change.leader != LEADER_UNCHANGED
         return replace(

@@ -1,0 +1,131 @@
+"""IncrementalAlterConfigs (44): operations on the configuration of topics, brokers, groups, client metrics.
+
+First come the checks that Kafka's broker makes before it forwards, then those of its controller (`config_changes`).
+Each resource is refused or changed by itself. Errors and messages are Kafka 4.4's.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from backend.metadata.broker_configs import BROKER_CONFIGS, validate_broker_configs
+from backend.metadata.config_changes import Change, OpType, alter_configs
+from backend.metadata.config_keys import ConfigType
+from backend.metadata.configs import ResourceType
+from backend.metadata.errors import ApiError
+from backend.metadata.image import Image
+from backend.metadata.records import Record
+from backend.metadata.writes import Outcome, WriteRequest, error_fields
+from codec.error_codes import ErrorCode
+
+LOG_LEVELS: Final = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
+ROOT_LOGGER: Final = "root"
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_OPERATIONS: Final = {OpType.APPEND: "append", OpType.SUBTRACT: "subtract"}
+
+
+def incremental_alter_configs(request: WriteRequest, image: Image) -> Outcome:
+    """IncrementalAlterConfigs (44)."""
+    resources: list[Mapping[str, Any]] = request.body["resources"]
+    counts = Counter((resource["resource_type"], resource["resource_name"]) for resource in resources)
+    records: list[Record] = []
+    responses = []
+    for resource in resources:
+        error = None
+        try:
+            if counts[resource["resource_type"], resource["resource_name"]] > 1:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            records += _altered(request, image, resource)
+        except ApiError as refusal:
+            error = refusal
+        responses.append(
+            {
+                **error_fields(error),
+                "resource_type": resource["resource_type"],
+                "resource_name": resource["resource_name"],
+            }
+        )
+    return Outcome(
+        records=() if request.body["validate_only"] else tuple(records),
+        response={"throttle_time_ms": 0, "responses": responses},
+    )
+
+
+def _altered(request: WriteRequest, image: Image, resource: Mapping[str, Any]) -> tuple[Record, ...]:
+    name: str = resource["resource_name"]
+    changes = [Change(config["name"], config["config_operation"], config["value"]) for config in resource["configs"]]
+    if len({change.name for change in changes}) < len(changes):
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    nulls = [change.name for change in changes if change.value is None and change.operation != OpType.DELETE]
+    if nulls:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+    resource_type = ResourceType.of(resource["resource_type"])
+    match resource_type:
+        case ResourceType.UNKNOWN:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource['resource_type']}")
+        case ResourceType.BROKER_LOGGER:
+            _check_loggers(name, changes, request.broker_id)
+            return ()
+        case ResourceType.BROKER:
+            _check_broker(image, name, changes, request.broker_id)
+        case _:
+            pass
+    return alter_configs(image, resource_type, name, changes, newly_created=False)
+
+
+def _check_broker(image: Image, name: str, changes: Iterable[Change], broker_id: int) -> None:
+    """A broker's configuration is checked by that broker, the default of all brokers by any."""
+    if name and _node_id(name) != broker_id:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {broker_id}, but received {name}")
+    after = dict(image.configs.of(ResourceType.BROKER, name))
+    for change in changes:
+        match change.operation:
+            case OpType.SET:
+                assert change.value is not None
+                after[change.name] = change.value
+            case OpType.DELETE:
+                after.pop(change.name, None)
+            case OpType.APPEND | OpType.SUBTRACT as operation:
+                key = BROKER_CONFIGS.get(change.name)
+                if key is None:
+                    raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown config name: {change.name}")
+                if key.type is not ConfigType.LIST:
+                    raise ApiError(
+                        ErrorCode.INVALID_CONFIG,
+                        f"Config value {_OPERATIONS[OpType(operation)]} is not allowed for config key: {change.name}",
+                    )
+            case _:
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}")
+    validate_broker_configs(after)
+
+
+def _check_loggers(name: str, changes: Iterable[Change], broker_id: int) -> None:
+    """Kafka's checks of log levels. A broker of ours has no logger of Kafka's, so what passes is refused too."""
+    if _node_id(name) != broker_id:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Unexpected node id. Expected {broker_id}, but received {name}")
+    for change in changes:
+        match change.operation:
+            case OpType.SET if change.value not in LOG_LEVELS:
+                raise ApiError(
+                    ErrorCode.INVALID_CONFIG,
+                    f"Cannot set the log level of {change.name} to {change.value} as it is not a supported log level. "
+                    f"Valid log levels are {', '.join(LOG_LEVELS)}",
+                )
+            case OpType.DELETE if change.name == ROOT_LOGGER:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "Removing the log level of the root logger is not allowed")
+            case OpType.SET | OpType.DELETE:
+                raise ApiError(ErrorCode.INVALID_CONFIG, f"Logger {change.name} does not exist!")
+            case OpType.APPEND | OpType.SUBTRACT as operation:
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"{OpType(operation).name} operation is not allowed for the BROKER_LOGGER resource",
+                )
+            case _:
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown operation type {change.operation}")
+
+
+def _node_id(name: str) -> int:
+    if not _INTEGER.fullmatch(name):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    return int(name)

@@ -1,0 +1,38 @@
+"""The controller's part of a write: from a request and an image to records and an answer.
+
+`decide` goes to the page of the API. What it returns is not done yet: the driver commits the records, in the order of
+the decisions, and decides the next write on an image that has all records decided before, committed or not. The answer
+goes out when the outcome's records, and all those decided before them, are committed; an outcome without records waits
+for those before it likewise. If the leadership is lost on the way, the answer is NOT_CONTROLLER and nothing is known.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from backend.metadata.config_writes import incremental_alter_configs
+from backend.metadata.image import Image
+from backend.metadata.partition_writes import create_partitions
+from backend.metadata.topic_writes import create_topics, delete_topics
+from backend.metadata.writes import Outcome, WriteContext, WriteRequest
+from codec.api_keys import ApiKey
+
+__all__ = ["WRITES", "Outcome", "WriteContext", "WriteRequest", "decide"]
+
+
+def decide(request: WriteRequest, image: Image, context: WriteContext) -> Outcome:
+    """What a write comes to on this image.
+
+    Raises:
+        KeyError: The API is not in `WRITES`.
+    """
+    return _PAGES[request.api_key](request, image, context)
+
+
+_PAGES: Final[dict[int, Callable[[WriteRequest, Image, WriteContext], Outcome]]] = {
+    ApiKey.CREATE_TOPICS: create_topics,
+    ApiKey.DELETE_TOPICS: lambda request, image, _: delete_topics(request, image),
+    ApiKey.CREATE_PARTITIONS: lambda request, image, _: create_partitions(request, image),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda request, image, _: incremental_alter_configs(request, image),
+}
+WRITES: Final = frozenset(_PAGES)
+"""The APIs that `decide` knows."""

@@ -1,0 +1,31 @@
+"""Who reads, and from what: the images of one broker, and the client that asks. The vocabulary of `reads`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+from backend.metadata.image import Image
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """What an answer depends on besides the request.
+
+    Attributes:
+        image: What the broker shows.
+        acting: What its authorizer and its credentials act by: the same image, or an earlier one, for they follow it.
+        node_id: The broker that answers.
+        listener_name: The listener that the client uses; it sees the brokers' endpoints of that name.
+        principal: Who asks, as `Type:name`.
+        static_configs: What the broker was started with, key by key, `node.id` and the like.
+        log_dir: The directory that DescribeLogDirs names.
+    """
+
+    image: Image
+    acting: Image
+    node_id: int
+    listener_name: str = "PLAINTEXT"
+    principal: str = "User:ANONYMOUS"
+    static_configs: Mapping[str, str] = field(default_factory=dict)
+    log_dir: str = "/tidegate"

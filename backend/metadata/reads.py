@@ -1,0 +1,35 @@
+"""The reads that a broker answers from its image: from a request and a reader to an answer.
+
+`answer` goes to the page of the API. It never waits and never changes anything; which image is new enough is decided by
+who calls it. Answers depend on nothing but their arguments, and their lists are in a fixed order.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from backend.metadata.config_reads import describe_configs, list_config_resources
+from backend.metadata.reader import Reader
+from backend.metadata.topic_reads import describe_topic_partitions, metadata
+from backend.metadata.writes import Body
+from codec.api_keys import ApiKey
+
+__all__ = ["READS", "Reader", "answer"]
+
+
+def answer(api_key: int, api_version: int, request: Mapping[str, Any], reader: Reader) -> Body:
+    """The body of the answer, in the form that the codec takes for that API and version.
+
+    Raises:
+        KeyError: The API is not in `READS`.
+    """
+    return _PAGES[api_key](api_version, request, reader)
+
+
+_PAGES: Final[dict[int, Callable[[int, Mapping[str, Any], Reader], Body]]] = {
+    ApiKey.METADATA: metadata,
+    ApiKey.DESCRIBE_CONFIGS: lambda _, request, reader: describe_configs(request, reader),
+    ApiKey.LIST_CONFIG_RESOURCES: list_config_resources,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda _, request, reader: describe_topic_partitions(request, reader),
+}
+READS: Final = frozenset(_PAGES)
+"""The APIs that `answer` knows."""

@@ -1,0 +1,212 @@
+"""Metadata (3) and DescribeTopicPartitions (75): topics and partitions as one broker's image shows them.
+
+Topics come in order of their names, brokers of their ids. No topic is ever created by a read: the flag that allows it
+is ignored, as on a broker with `auto.create.topics.enable=false`.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from backend.metadata.cluster import endpoint
+from backend.metadata.operations import NOT_ASKED, cluster_operations, topic_operations
+from backend.metadata.reader import Reader
+from backend.metadata.records import NO_LEADER, UUID_ZERO, Uuid
+from backend.metadata.topic_names import is_valid_topic_name
+from backend.metadata.topics import INTERNAL_TOPICS, Partition, Topic
+from backend.metadata.writes import Body
+from codec.error_codes import ErrorCode
+
+PARTITIONS_PER_ANSWER_MAX: Final = 2000
+"""Kafka's `max.request.partition.size.limit`."""
+
+
+def metadata(api_version: int, request: Mapping[str, Any], reader: Reader) -> Body:
+    """Metadata (3), all versions."""
+    asked = request["topics"]
+    everything = asked is None or (api_version == 0 and not asked)
+    topics = _all_topics(api_version, reader) if everything else _asked_topics(api_version, asked, reader)
+    if request.get("include_topic_authorized_operations"):
+        for topic in topics:
+            if topic["error_code"] != ErrorCode.UNKNOWN_TOPIC_ID:
+                topic["topic_authorized_operations"] = topic_operations()
+    alive = reader.image.cluster.alive()
+    brokers = [
+        {"node_id": broker.broker_id, "host": point.host, "port": point.port, "rack": broker.rack}
+        for broker in alive
+        if (point := endpoint(broker, reader.listener_name)) is not None
+    ]
+    with_cluster = bool(request.get("include_cluster_authorized_operations"))
+    return {
+        "throttle_time_ms": 0,
+        "brokers": brokers,
+        "cluster_id": reader.image.cluster_id,
+        "controller_id": controller_id(reader),
+        "topics": topics,
+        "cluster_authorized_operations": cluster_operations() if with_cluster else NOT_ASKED,
+        "error_code": ErrorCode.NONE.value,
+    }
+
+
+def controller_id(reader: Reader) -> int:
+    """The broker that clients are told to take for the controller: any can, for all forward. Here the one they ask."""
+    alive = [broker.broker_id for broker in reader.image.cluster.alive()]
+    return reader.node_id if reader.node_id in alive else min(alive, default=-1)
+
+
+def _all_topics(api_version: int, reader: Reader) -> list[Body]:
+    by_name = reader.image.topics.by_name
+    return [_topic(api_version, by_name[name], reader) for name in sorted(by_name)]
+
+
+def _asked_topics(api_version: int, asked: Iterable[Mapping[str, Any]], reader: Reader) -> list[Body]:
+    """Topics by id when any is asked for by id, which leaves out those that are asked for by name, as in Kafka."""
+    topics = reader.image.topics
+    ids = {topic["topic_id"] for topic in asked if topic.get("topic_id", UUID_ZERO) != UUID_ZERO}
+    if api_version >= 12 and ids:
+        names = sorted(topics.names[topic_id] for topic_id in ids if topic_id in topics.names)
+        unknown = [_no_topic(ErrorCode.UNKNOWN_TOPIC_ID, None, i) for i in sorted(ids) if i not in topics.names]
+        return unknown + [_topic(api_version, topics.by_name[name], reader) for name in names]
+    found: list[Body] = []
+    missing: list[Body] = []
+    for name in sorted({topic["name"] for topic in asked}):
+        topic = topics.by_name.get(name)
+        if topic is not None:
+            found.append(_topic(api_version, topic, reader))
+        else:
+            valid = is_valid_topic_name(name)
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
+            missing.append(_no_topic(code, name, UUID_ZERO))
+    return found + missing
+
+
+def _no_topic(code: ErrorCode, name: str | None, topic_id: Uuid) -> Body:
+    return {
+        "error_code": code.value,
+        "name": name,
+        "topic_id": topic_id,
+        "is_internal": name in INTERNAL_TOPICS,
+        "partitions": [],
+        "topic_authorized_operations": NOT_ASKED,
+    }
+
+
+def _topic(api_version: int, topic: Topic, reader: Reader) -> Body:
+    return {
+        "error_code": ErrorCode.NONE.value,
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": topic.name in INTERNAL_TOPICS,
+        "partitions": [
+            _partition(api_version, index, partition, reader) for index, partition in enumerate(topic.partitions)
+        ],
+        "topic_authorized_operations": NOT_ASKED,
+    }
+
+
+def _partition(api_version: int, index: int, partition: Partition, reader: Reader) -> Body:
+    leader_id = _leader_id(partition, reader)
+    replicas, isr = _reachable(api_version, partition.replicas, reader), _reachable(api_version, partition.isr, reader)
+    if leader_id == NO_LEADER:
+        registered = partition.leader in reader.image.cluster.brokers
+        code = ErrorCode.LISTENER_NOT_FOUND if registered and api_version >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
+    elif len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr):
+        code = ErrorCode.REPLICA_NOT_AVAILABLE
+    else:
+        code = ErrorCode.NONE
+    return {
+        "error_code": code.value,
+        "partition_index": index,
+        "leader_id": leader_id,
+        "leader_epoch": partition.leader_epoch,
+        "replica_nodes": replicas,
+        "isr_nodes": isr,
+        "offline_replicas": _offline(partition, reader),
+    }
+
+
+def _leader_id(partition: Partition, reader: Reader) -> int:
+    point = reader.image.cluster.alive_endpoint(partition.leader, reader.listener_name)
+    return NO_LEADER if point is None else partition.leader
+
+
+def _reachable(api_version: int, broker_ids: tuple[int, ...], reader: Reader) -> list[int]:
+    """v0 leaves out the brokers that the client could not reach; later versions name all."""
+    if api_version > 0:
+        return list(broker_ids)
+    cluster = reader.image.cluster
+    return [i for i in broker_ids if cluster.alive_endpoint(i, reader.listener_name) is not None]
+
+
+def _offline(partition: Partition, reader: Reader) -> list[int]:
+    cluster = reader.image.cluster
+    return [i for i in partition.replicas if cluster.alive_endpoint(i, reader.listener_name) is None]
+
+
+def describe_topic_partitions(request: Mapping[str, Any], reader: Reader) -> Body:
+    """DescribeTopicPartitions (75), page by page; a cursor that does not go with the topics refuses them all."""
+    asked = {topic["name"] for topic in request["topics"]}
+    cursor = request["cursor"]
+    start = "" if cursor is None else cursor["topic_name"]
+    if cursor is not None and ((asked and start not in asked) or cursor["partition_index"] < 0):
+        refused = [
+            {**_no_topic(ErrorCode.INVALID_REQUEST, topic["name"], UUID_ZERO), "is_internal": False}
+            for topic in request["topics"]
+        ]
+        return {"throttle_time_ms": 0, "topics": refused, "next_cursor": None}
+    first = 0 if cursor is None else cursor["partition_index"]
+    limit = max(min(PARTITIONS_PER_ANSWER_MAX, request["response_partition_limit"]), 1)
+    names = sorted(name for name in (asked or reader.image.topics.by_name) if name >= start)
+    found: list[Body] = []
+    next_cursor: Body | None = None
+    for name in names:
+        topic = reader.image.topics.by_name.get(name)
+        if topic is None:
+            found.append(_unknown(name))
+            continue
+        if limit == 0:
+            next_cursor = {"topic_name": name, "partition_index": 0}
+            break
+        page = range(len(topic.partitions))[first if name == start else 0 :][:limit]
+        found.append(_described(topic, page, reader))
+        limit -= len(page)
+        if page.stop < len(topic.partitions):
+            next_cursor = {"topic_name": name, "partition_index": page.stop}
+            break
+    return {"throttle_time_ms": 0, "topics": found, "next_cursor": next_cursor}
+
+
+def _unknown(name: str) -> Body:
+    valid = is_valid_topic_name(name)
+    return {
+        "error_code": (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION).value,
+        "name": name,
+        "topic_id": UUID_ZERO,
+        "is_internal": name in INTERNAL_TOPICS,
+        "partitions": [],
+        "topic_authorized_operations": topic_operations(),
+    }
+
+
+def _described(topic: Topic, indexes: range, reader: Reader) -> Body:
+    return {
+        "error_code": ErrorCode.NONE.value,
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": topic.name in INTERNAL_TOPICS,
+        "partitions": [_described_partition(index, topic.partitions[index], reader) for index in indexes],
+        "topic_authorized_operations": topic_operations(),
+    }
+
+
+def _described_partition(index: int, partition: Partition, reader: Reader) -> Body:
+    return {
+        "error_code": ErrorCode.NONE.value,
+        "partition_index": index,
+        "leader_id": _leader_id(partition, reader),
+        "leader_epoch": partition.leader_epoch,
+        "replica_nodes": list(partition.replicas),
+        "isr_nodes": list(partition.isr),
+        "eligible_leader_replicas": list(partition.elr),
+        "last_known_elr": list(partition.last_known_elr),
+        "offline_replicas": _offline(partition, reader),
+    }
