@@ -23,8 +23,10 @@ Model = TypeVar("Model", bound=BaseModel)
 _SECRETS: Final = ("password", "key_password", "token")
 
 
-def judge(model: type[Model], value: Plain) -> tuple[Model | None, list[Broken]]:
-    """Check `value` as a whole.
+def judge(
+    model: type[Model], value: Plain, table: unsupported.Unsupported = unsupported.UNSUPPORTED
+) -> tuple[Model | None, list[Broken]]:
+    """Check `value` as a whole; `table` says what of the model this version does not support.
 
     Returns:
         The model and no faults, or None and the faults: places from the top of `value`, reasons without values. A key
@@ -41,29 +43,29 @@ def judge(model: type[Model], value: Plain) -> tuple[Model | None, list[Broken]]
                 below = rules.broken_rules(details["ctx"])
                 agreement.extend(((*details["loc"], *path), reason) for path, reason in below)
             else:
-                values.append(_broken(model, details))
+                values.append(_broken(model, details, table))
     wrong = {path for path, _ in values}
-    later = [(path, reason) for path, reason in _unsupported((), value) if path not in wrong]
+    later = [(path, reason) for path, reason in _unsupported((), value, table) if path not in wrong]
     refused = {path for path, _ in later}
     broken = [*values, *later, *(fault for fault in agreement if fault[0] not in refused)]
     return (None if broken else result), broken
 
 
-def _unsupported(path: KeyPath, value: Plain) -> Iterator[Broken]:
-    accepted = unsupported.accepted_at(path)
+def _unsupported(path: KeyPath, value: Plain, table: unsupported.Unsupported) -> Iterator[Broken]:
+    accepted = unsupported.accepted_at(table, path)
     if accepted is not None and not unsupported.is_accepted(value, accepted):
         yield path, unsupported.reason(accepted)
     for at, entry in children(value, path):
-        yield from _unsupported(at, entry)
+        yield from _unsupported(at, entry, table)
 
 
-def _broken(model: type[BaseModel], details: ErrorDetails) -> Broken:
+def _broken(model: type[BaseModel], details: ErrorDetails, table: unsupported.Unsupported) -> Broken:
     path = details["loc"]
     if path and path[-1] == "[key]":
         return path[:-1], _unknown(model, path[:-1])
     if details["type"] == "missing":
         return _required_below(model, path), "required"
-    return path, _reason(model, path, details["type"], details.get("ctx", {}))
+    return path, _reason(model, path, details["type"], details.get("ctx", {}), table)
 
 
 def _required_below(model: type[BaseModel], path: KeyPath) -> KeyPath:
@@ -72,15 +74,18 @@ def _required_below(model: type[BaseModel], path: KeyPath) -> KeyPath:
     return next((key.pattern for key in inside if key.required and not key.is_section), path)
 
 
-def _reason(model: type[BaseModel], path: KeyPath, kind: str, context: dict[str, Any]) -> str:
+def _reason(
+    model: type[BaseModel], path: KeyPath, kind: str, context: dict[str, Any], table: unsupported.Unsupported
+) -> str:
     match kind:
         case "value_error":
             return str(context["error"])
         case "extra_forbidden":
             return _unknown(model, path)
         case "literal_error":
-            key = key_at(model, path)
-            accepted = unsupported.accepted_at(path) or (key.choices if key else ())
+            # An entry of a list of words has no key of its own; its words are those of the list.
+            key = key_at(model, path) or key_at(model, path[:-1])
+            accepted = unsupported.accepted_at(table, path) or (key.choices if key else ())
             return f"must be {unsupported.listed([str(choice) for choice in accepted if choice is not None])}"
         case "model_type" | "dict_type":
             return "must be a section with keys of its own, or left out"

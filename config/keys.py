@@ -32,7 +32,7 @@ class Key:
         is_section: whether it holds keys of its own.
         required: whether it has no default.
         default: as YAML would give it; None for sections and required keys too.
-        choices: the words it accepts, if it accepts only some.
+        choices: the words it accepts, or a list of them, if it accepts only some.
         kind: the type of its value, without None; a section's model.
         bounds: the least and the greatest number, both accepted; None where it is no number.
         description: one sentence for users.
@@ -120,7 +120,7 @@ def _field(at: Pattern, info: FieldInfo) -> Iterator[Key]:
         is_section=has_sections,
         required=info.is_required(),
         default=None if info.is_required() else _default(info),
-        choices=tuple(get_args(kind)) if get_origin(kind) is Literal else (),
+        choices=_choices(kind) or _choices(entry),
         kind=kind,
         bounds=next(((mark.minimum, mark.maximum) for mark in info.metadata if isinstance(mark, Whole)), None),
         description=description,
@@ -128,6 +128,10 @@ def _field(at: Pattern, info: FieldInfo) -> Iterator[Key]:
     )
     if has_sections:
         yield from _section((*at, ANY), entry, required=False, description="")
+
+
+def _choices(kind: Any) -> tuple[str, ...]:
+    return tuple(get_args(kind)) if get_origin(kind) is Literal else ()
 
 
 def _default(info: FieldInfo) -> Any:

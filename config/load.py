@@ -1,8 +1,8 @@
 """YAML or command line arguments to a validated configuration, or every fault at once with its line.
 
-Joins the parts: `document` gives plain values and lines, the models in `sidecar` check them, `unsupported` says what
-this version does not do. What pydantic reports is put into our words here, and only here. Opens only the files that it
-is given; secrets stay in theirs until somebody calls `files.read_secret`.
+Joins the parts: `document` gives plain values and lines, the models in `sidecar` and `backend` check them,
+`unsupported` says what this version does not do. Opens only the files that it is given; secrets stay in theirs until
+somebody calls `files.read_secret`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,27 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
+from config.backend import BackendConfig
 from config.document import Document, Plain, read_document
 from config.faults import ConfigError, Fault, KeyPath
 from config.files import read_secret, read_text
 from config.judge import judge
 from config.masking import masked
 from config.sidecar import ClusterSecurity, Section, SidecarConfig
+from config.unsupported import BACKEND_UNSUPPORTED, UNSUPPORTED
 from config.values import HostPort
 
-__all__ = ["from_arguments", "load_security", "load_sidecar", "masked", "parse_sidecar", "read_secret"]
+__all__ = [
+    "from_arguments",
+    "load_any",
+    "load_backend",
+    "load_security",
+    "load_sidecar",
+    "masked",
+    "parse_backend",
+    "parse_sidecar",
+    "read_secret",
+]
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -66,6 +78,29 @@ def parse_sidecar(text: str, name: str, environment: Mapping[str, str] | None = 
         ConfigError: with all faults of the text, sorted by line.
     """
     document = read_document(text, name, os.environ if environment is None else environment)
+    return _from_document(SidecarConfig, document, document.value)
+
+
+def load_backend(path: str | Path) -> BackendConfig:
+    """The configuration of a backend in a file; as `load_sidecar`."""
+    return parse_backend(read_text(path), str(path))
+
+
+def parse_backend(text: str, name: str, environment: Mapping[str, str] | None = None) -> BackendConfig:
+    """The configuration of a backend in a text; as `parse_sidecar`."""
+    document = read_document(text, name, os.environ if environment is None else environment)
+    return _from_document(BackendConfig, document, document.value)
+
+
+def load_any(path: str | Path) -> SidecarConfig | BackendConfig:
+    """The configuration in a file of either kind: the one that has more of the file's top level keys.
+
+    A file with keys of neither, or as many of both, is taken for a sidecar's. Raises as `load_sidecar`.
+    """
+    document = read_document(read_text(path), str(path), os.environ)
+    names = set(document.value) if isinstance(document.value, dict) else set()
+    if len(names & BackendConfig.model_fields.keys()) > len(names & SidecarConfig.model_fields.keys()):
+        return _from_document(BackendConfig, document, document.value)
     return _from_document(SidecarConfig, document, document.value)
 
 
@@ -149,7 +184,8 @@ def _from_document(model: type[Model], document: Document, tree: Plain, depth: i
     faults = list(document.faults)
     config = None
     if () not in document.faulty:
-        config, broken = judge(model, tree)
+        table = BACKEND_UNSUPPORTED if model is BackendConfig else UNSUPPORTED
+        config, broken = judge(model, tree, table)
         places = ((at[depth:], reason) for at, reason in broken)
         faults += (document.fault(at, reason) for at, reason in places if not document.is_faulty(at))
     if faults or config is None:

@@ -1,4 +1,4 @@
-"""What this version of the sidecar accepts less than the configuration defines.
+"""What this version accepts less than the configurations of sidecar and backend define.
 
 The models carry every key of the public interface from the start. A key that is listed here takes only the values
 beside it; a version that implements more deletes rows. Checked on the plain values of a document by `load`; shown by
@@ -8,7 +8,7 @@ the JSON Schema and the documentation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from config.document import Plain
 from config.faults import KeyPath
@@ -51,15 +51,39 @@ _TABLE: Final[Mapping[str, tuple[Plain, ...]]] = {
     "fleet.url": (None,),
 }
 
-UNSUPPORTED: Final[Mapping[Pattern, tuple[Plain, ...]]] = {
-    tuple(path.split(".")): accepted for path, accepted in _TABLE.items()
+_BACKEND_TABLE: Final[Mapping[str, tuple[Plain, ...]]] = {
+    "data_dir": (None,),
+    "local": (None,),
+    "quorum.election_timeout_ms": (1000,),
+    "quorum.fetch_timeout_ms": (2000,),
+    "read_consistency": ("local",),
+    "security.protocol": ("PLAINTEXT",),
+    "security.ssl.ca_file": (None,),
+    "security.ssl.cert_file": (None,),
+    "security.ssl.key_file": (None,),
+    "security.ssl.key_password_file": (None,),
+    "security.ssl.verify_hostname": (True,),
+    "security.client_auth": ("none",),
+    "admin.token_file": (None,),
 }
+
+Unsupported: TypeAlias = Mapping[Pattern, tuple[Plain, ...]]
 """Key place to the values that this version accepts there."""
 
 
-def accepted_at(path: KeyPath) -> tuple[Plain, ...] | None:
+def _by_pattern(table: Mapping[str, tuple[Plain, ...]]) -> Unsupported:
+    return {tuple(path.split(".")): accepted for path, accepted in table.items()}
+
+
+UNSUPPORTED: Final = _by_pattern(_TABLE)
+"""The sidecar's."""
+BACKEND_UNSUPPORTED: Final = _by_pattern(_BACKEND_TABLE)
+"""The backend's."""
+
+
+def accepted_at(table: Unsupported, path: KeyPath) -> tuple[Plain, ...] | None:
     """The values that this version accepts at `path`; None where it accepts all that the models do."""
-    return next((accepted for pattern, accepted in UNSUPPORTED.items() if matches(pattern, path)), None)
+    return next((accepted for pattern, accepted in table.items() if matches(pattern, path)), None)
 
 
 def is_accepted(value: Plain, accepted: tuple[Plain, ...]) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from config.backend import BackendConfig
 from config.faults import ConfigError
-from config.load import load_sidecar
+from config.load import load_any
 from tidegate.cli.exit_codes import USAGE
 
 
@@ -13,20 +14,21 @@ from tidegate.cli.exit_codes import USAGE
 @click.argument("file")
 @click.pass_context
 def check(ctx: click.Context, file: str) -> None:
-    """Validate a sidecar configuration.
+    """Validate a configuration of sidecar or backend.
 
-    A usable FILE ends with exit code 0. Otherwise every fault goes to standard error, one a line as
-    `FILE:LINE: key.path: reason`, and the exit code is 2. Files that FILE names, such as password
-    files, are not opened.
+    Which of the two FILE is for is told by its keys. A usable FILE ends with exit code 0. Otherwise
+    every fault goes to standard error, one a line as `FILE:LINE: key.path: reason`, and the exit
+    code is 2. Files that FILE names, such as password files, are not opened.
 
     \b
     Example:
       tidegate check sidecar.yaml
     """
     try:
-        load_sidecar(file)
+        config = load_any(file)
     except ConfigError as error:
         for fault in error.faults:
             click.echo(fault, err=True)
         ctx.exit(USAGE)
-    click.echo(f"{file}: valid")
+    kind = "backend" if isinstance(config, BackendConfig) else "sidecar"
+    click.echo(f"{file}: valid {kind} configuration")

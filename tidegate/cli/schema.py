@@ -1,4 +1,4 @@
-"""`tidegate schema sidecar`: the JSON Schema of the configuration, for editors and pipelines."""
+"""`tidegate schema sidecar` and `schema backend`: the JSON Schema of a configuration, for editors and pipelines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import click
 
-from config.schema import sidecar_schema
+from config.schema import backend_schema, sidecar_schema
 
 
 @click.group(invoke_without_command=False)
@@ -31,3 +31,17 @@ def sidecar() -> None:
       tidegate schema sidecar > sidecar.schema.json
     """
     click.echo(json.dumps(sidecar_schema(), indent=2))
+
+
+@schema.command()
+def backend() -> None:
+    """Print the JSON Schema of the backend's configuration.
+
+    It tells an editor the keys, their values and their meaning. Rules between keys, such as ids
+    that must be unique, are left to `tidegate check`.
+
+    \b
+    Example:
+      tidegate schema backend > backend.schema.json
+    """
+    click.echo(json.dumps(backend_schema(), indent=2))

@@ -32,7 +32,7 @@ def every_command(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[
 
 def test_a_valid_file_is_said_to_be_valid() -> None:
     result = run("check", str(EXAMPLE))
-    assert (result.exit_code, result.stdout, result.stderr) == (0, f"{EXAMPLE}: valid\n", "")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, f"{EXAMPLE}: valid sidecar configuration\n", "")
 
 
 def test_faults_go_to_standard_error_one_a_line(tmp_path: Path) -> None:

@@ -1,0 +1,228 @@
+"""From the payload of a request to that of its answer: the proposal's server side, point by point, on one broker.
+
+    1  decode
+    2  another cluster's id                    -> INCONSISTENT_CLUSTER_ID
+    3  a token above the image                 -> wait, or STALE_METADATA
+    4  build the answer, then read the position, then write it into the header
+
+Point 4 in that order: the position may be newer than the answer, never older, or the token would claim less than the
+answer shows. Knows the images, the controller and the quorum as values and interfaces; no socket.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from backend.metadata.image import Image
+from backend.metadata.reads import Reader
+from backend.metadata.reads import answer as read_answer
+from backend.metadata.records import Record
+from backend.metadata.writes import WriteRequest
+from backend.net import quorum_answers
+from backend.net.controller import ActiveController
+from backend.net.listener import Unserved
+from backend.net.offers import FEATURES, OFFERS, AnsweredBy, api_versions_rows
+from backend.net.publication import Publication
+from backend.net.refusals import refuse
+from backend.net.state_check import MESSAGES, STALE_METADATA, Verdict, judge
+from backend.raft.interfaces import HeadUnconfirmed, Observer
+from codec import decode_request, encode_response
+from codec.api_keys import ApiKey
+from codec.error_codes import ErrorCode
+from codec.headers import (
+    ConsistencyState,
+    RequestHeader,
+    ResponseHeader,
+    encode_response_header,
+    peek_request,
+    read_request_header,
+)
+
+ANONYMOUS: Final = "User:ANONYMOUS"
+NO_OFFSET: Final = -1
+
+Body = Mapping[str, Any]
+Read = Callable[[int, int, Body, Reader], dict[str, Any]]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a broker's answers say about itself.
+
+    Attributes:
+        node_id: its id.
+        cluster_id: its cluster's.
+        listener_name: which endpoint of each broker clients of its port are told.
+        controllers: where the voters of the quorum are said to listen, by id.
+        static_configs: what the broker was started with, in Kafka's keys.
+    """
+
+    node_id: int
+    cluster_id: str
+    listener_name: str
+    controllers: Mapping[int, tuple[str, int]]
+    static_configs: Mapping[str, str]
+
+
+@final
+class Apis:
+    """Answers the requests of one broker.
+
+    Args:
+        state_wait_ms: how long a request may wait for its token; 0 answers at once.
+        read: makes the answers that come from the image.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        publication: Publication,
+        observer: Observer[Record, Image],
+        controller: ActiveController,
+        *,
+        state_wait_ms: int,
+        read: Read = read_answer,
+    ) -> None:
+        self._identity = identity
+        self._publication = publication
+        self._observer = observer
+        self._controller = controller
+        self._state_wait_ms = state_wait_ms
+        self._read = read
+
+    async def answer(self, payload: bytes) -> bytes:
+        """The answer to one request.
+
+        Raises:
+            Unserved: The API or version is not offered.
+            CodecError: The request is malformed.
+        """
+        api_key, api_version, correlation_id = peek_request(payload)
+        offer = OFFERS.get(api_key)
+        if offer is None:
+            raise Unserved(f"it asks for API key {api_key}, which is not offered")
+        if not offer.first <= api_version <= offer.last:
+            if api_key == ApiKey.API_VERSIONS:
+                return _unsupported_api_versions(correlation_id)
+            raise Unserved(
+                f"it asks for {ApiKey(api_key).name} v{api_version}; offered are v{offer.first} to v{offer.last}"
+            )
+        header, at = read_request_header(payload)
+        request = decode_request(api_key, api_version, payload, at)
+        arrival = asyncio.get_running_loop().time()
+        covered = NO_OFFSET
+        if error := await self._refusal(header, arrival):
+            response = refuse(api_key, api_version, request, error, MESSAGES[error])
+        else:
+            response, covered = await self._respond(offer.answered_by, header, request)
+        body = encode_response(api_key, api_version, response)
+        # Not before the body is complete: see the module.
+        position = ConsistencyState(
+            cluster_id=self._identity.cluster_id, consistency_token=max(self._publication.offset, covered)
+        )
+        answer_header = ResponseHeader(correlation_id=correlation_id, consistency_state=position)
+        return encode_response_header(answer_header, api_key, api_version) + body
+
+    async def _refusal(self, header: RequestHeader, arrival: float) -> int:
+        """The error that the request's ConsistencyState leads to; 0 if it may be answered."""
+        state = header.consistency_state
+        verdict = judge(state, header.api_key, self._identity.cluster_id, self._publication.offset)
+        if verdict is Verdict.GO_ON or state is None:
+            return ErrorCode.NONE
+        if verdict is Verdict.WRONG_CLUSTER:
+            return ErrorCode.INCONSISTENT_CLUSTER_ID
+        if self._state_wait_ms == 0:
+            return STALE_METADATA
+        reached = await self._reaches(state.consistency_token, arrival + self._state_wait_ms / 1000)
+        return ErrorCode.NONE if reached else STALE_METADATA
+
+    async def _reaches(self, token: int, deadline: float) -> bool:
+        """Whether the image gets to `token` in time; False at once when the log does not reach that far."""
+        reached = self._publication.reach(token)
+        asking = asyncio.ensure_future(self._may_exist(token))
+        try:
+            async with asyncio.timeout_at(deadline):
+                await asyncio.wait((reached, asking), return_when=asyncio.FIRST_COMPLETED)
+                if not reached.done() and not asking.result():
+                    return False
+                await reached
+                return True
+        except TimeoutError:
+            return False
+        finally:
+            reached.cancel()
+            asking.cancel()
+
+    async def _may_exist(self, token: int) -> bool:
+        """False if a head confirmed from now on lies below `token`; True also when no head can be had."""
+        try:
+            head = await self._observer.confirmed_head()
+        except HeadUnconfirmed:
+            return True
+        return head.offset >= token
+
+    async def _respond(
+        self, answered_by: AnsweredBy, header: RequestHeader, request: Body
+    ) -> tuple[dict[str, Any], int]:
+        """The body of the answer, and the offset that the leader says it covers, if the leader made it."""
+        match answered_by:
+            case AnsweredBy.IMAGE:
+                return self._read(header.api_key, header.api_version, request, self._reader()), NO_OFFSET
+            case AnsweredBy.CONTROLLER:
+                written = await self._controller.write(
+                    WriteRequest(
+                        api_key=header.api_key,
+                        api_version=header.api_version,
+                        body=request,
+                        principal=ANONYMOUS,
+                        broker_id=self._identity.node_id,
+                    )
+                )
+                return written.response, written.offset
+            case AnsweredBy.LEADER:
+                state = self._controller.describe()
+                response = quorum_answers.describe_quorum(request, state, self._identity.controllers)
+                return response, state.high_watermark - 1
+            case AnsweredBy.HERE:
+                return self._api_versions(), NO_OFFSET
+
+    def _reader(self) -> Reader:
+        return Reader(
+            image=self._publication.image,
+            acting=self._publication.acting,
+            node_id=self._identity.node_id,
+            listener_name=self._identity.listener_name,
+            principal=ANONYMOUS,
+            static_configs=self._identity.static_configs,
+        )
+
+    def _api_versions(self) -> dict[str, Any]:
+        """ApiVersions; as on a KRaft broker of Kafka, the epoch of the finalized features is the image's offset."""
+        image = self._publication.image
+        return {
+            "error_code": ErrorCode.NONE,
+            "api_keys": list(api_versions_rows()),
+            "supported_features": [
+                {
+                    "name": feature.name,
+                    "min_version": feature.min_supported_version,
+                    "max_version": feature.max_supported_version,
+                }
+                for feature in FEATURES
+            ],
+            "finalized_features_epoch": image.highest_offset,
+            "finalized_features": [
+                {"name": name, "max_version_level": level, "min_version_level": level}
+                for name, level in sorted(image.features.items())
+            ],
+        }
+
+
+def _unsupported_api_versions(correlation_id: int) -> bytes:
+    """The answer of v0 that lets a client choose another version of ApiVersions (KIP-511)."""
+    offer = OFFERS[ApiKey.API_VERSIONS]
+    row = {"api_key": int(ApiKey.API_VERSIONS), "min_version": offer.first, "max_version": offer.last}
+    body = encode_response(ApiKey.API_VERSIONS, 0, {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": [row]})
+    return encode_response_header(ResponseHeader(correlation_id=correlation_id), ApiKey.API_VERSIONS, 0) + body

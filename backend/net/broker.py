@@ -1,0 +1,293 @@
+"""One broker: an observer of the metadata log that registers, keeps its session alive, and publishes what it replays.
+
+    quorum --fetch--> ReplayQueue --when due--> Publication --image--> Apis --> Listener
+
+The knobs `replay_delay_ms`, `paused` and `publish_delay_ms` may be turned at any time, so lag is a matter of one
+assignment; a broker that starts catches up without delay first. Knows the quorum and the controller by their interfaces
+only.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from backend.metadata.image import Image
+from backend.metadata.records import Batch, BrokerEndpoint, Record
+from backend.net.apis import Apis, Identity
+from backend.net.controller import ActiveController, Registration, new_uuid
+from backend.net.listener import Listener
+from backend.net.offers import FEATURES
+from backend.net.publication import Publication
+from backend.net.replay import NO_DELAY, Delay, ReplayQueue
+from backend.raft.interfaces import Observer
+
+log = logging.getLogger("tidegate.broker")
+
+FETCH_RECORDS_MAX: Final = 1000
+WAITING_RECORDS_MAX: Final = 10_000
+"""Records that wait for their replay before a broker stops fetching; the log keeps the rest for it."""
+LISTENER_NAME: Final = "PLAINTEXT"
+HEARTBEAT_INTERVAL_MS: Final = 2000
+"""Kafka's `broker.heartbeat.interval.ms`."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """How a broker starts.
+
+    Attributes:
+        host, port: where it listens; port 0 takes a free one, the same again after a restart.
+        advertised_host: what clients are told instead of `host`.
+        state_wait_ms: how long a request may wait for its token.
+    """
+
+    identity: Identity
+    host: str
+    port: int
+    advertised_host: str
+    state_wait_ms: int
+
+
+@final
+class Broker:
+    """See the module. `open` binds the port, `start` makes it serve, `stop` ends it; it may be started again."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        observe: Callable[[int], Observer[Record, Image]],
+        controller: ActiveController,
+    ) -> None:
+        self.node_id = settings.identity.node_id
+        self._settings = settings
+        self._observe = observe
+        self._controller = controller
+        self._port = settings.port
+        self._log_dir = new_uuid()
+        self._replay_delay = NO_DELAY
+        self._publish_delay_ms = 0
+        self._paused = False
+        self._serving = False
+        self._epoch = -1
+        self._run: _Run | None = None
+
+    # Knobs
+
+    @property
+    def replay_delay_ms(self) -> Delay:
+        """How long a committed batch waits before the image shows it; set a number of ms, or a pair of bounds."""
+        return self._replay_delay
+
+    @replay_delay_ms.setter
+    def replay_delay_ms(self, value: int | tuple[int, int] | Delay) -> None:
+        self._replay_delay = Delay.of(value)
+        self._turn()
+
+    @property
+    def publish_delay_ms(self) -> int:
+        """How long what an image shows is not yet in effect: authorizer and credentials come so much later."""
+        return self._publish_delay_ms
+
+    @publish_delay_ms.setter
+    def publish_delay_ms(self, value: int) -> None:
+        self._publish_delay_ms = Delay.of(value).most_ms
+        self._turn()
+
+    @property
+    def paused(self) -> bool:
+        """Whether replay stands still."""
+        return self._paused
+
+    @paused.setter
+    def paused(self, value: bool) -> None:
+        self._paused = value
+        self._turn()
+
+    def _turn(self) -> None:
+        """Put the knobs in force, unless the broker is still catching up."""
+        if self._run is not None and self._serving:
+            self._run.turn(self._replay_delay, self._publish_delay_ms, paused=self._paused)
+
+    # What it has
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where clients reach it, once it is open."""
+        return self._settings.advertised_host, self._port
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether it has caught up, is not fenced, and accepts clients."""
+        return self._serving
+
+    @property
+    def publication(self) -> Publication:
+        """What it has published, in this life; only while it runs."""
+        assert self._run is not None, "the broker is stopped"
+        return self._run.publication
+
+    # Life
+
+    def open(self) -> None:
+        """Bind the port, so that it is known before anybody is told of it.
+
+        Raises:
+            PortTaken: The port cannot be had.
+        """
+        settings = self._settings
+        listener = Listener(settings.host, self._port)
+        self._port = listener.port
+        publication = Publication(Image.empty(settings.identity.cluster_id))
+        self._run = _Run(listener, publication, self._observe(self.node_id))
+
+    async def start(self, on_failure: Callable[[str, BaseException], None]) -> None:
+        """Register, catch up, get unfenced, serve; returns when clients are accepted.
+
+        Args:
+            on_failure: called when a task of the broker ends by itself, which none should.
+        """
+        if self._run is None:
+            self.open()
+        run = self._run
+        assert run is not None, "it was opened"
+        run.spawn(run.fetch(), f"broker {self.node_id}: fetch", on_failure)
+        run.spawn(run.replay(), f"broker {self.node_id}: replay", on_failure)
+        host, port = self.address
+        self._epoch = await self._controller.register(
+            Registration(
+                broker_id=self.node_id,
+                incarnation_id=new_uuid(),
+                end_points=(BrokerEndpoint(name=self._settings.identity.listener_name, host=host, port=port),),
+                log_dir=self._log_dir,
+                features=FEATURES,
+            )
+        )
+        await run.publication.reach(self._epoch)
+        unfenced_at = await self._beat(run)
+        await run.publication.reach(unfenced_at)
+        apis = Apis(
+            self._settings.identity,
+            run.publication,
+            run.observer,
+            self._controller,
+            state_wait_ms=self._settings.state_wait_ms,
+        )
+        await run.listener.serve(apis.answer)
+        run.spawn(self._keep_session(run), f"broker {self.node_id}: heartbeat", on_failure)
+        self._serving = True
+        self._turn()
+        log.info("broker %d serves %s:%d", self.node_id, host, port)
+
+    async def stop(self, *, leave: bool = True) -> None:
+        """End it. With `leave` its controller is told, and moves what it led; without, it just falls silent."""
+        run, self._run = self._run, None
+        if run is None:
+            return
+        was_serving, self._serving = self._serving, False
+        if leave and was_serving:
+            await self._controller.heartbeat(self.node_id, self._epoch, run.publication.offset, leaving=True)
+        await run.close()
+
+    async def _beat(self, run: "_Run") -> int:
+        """One heartbeat; returns the offset at which the broker is as the answer says."""
+        answer = await self._controller.heartbeat(self.node_id, self._epoch, run.publication.offset, leaving=False)
+        return answer.offset
+
+    async def _keep_session(self, run: "_Run") -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_INTERVAL_MS / 1000)
+            await self._beat(run)
+
+
+@final
+class _Run:
+    """One life of a broker, from `open` to `stop`."""
+
+    def __init__(self, listener: Listener, publication: Publication, observer: Observer[Record, Image]) -> None:
+        self.listener = listener
+        self.publication = publication
+        self.observer = observer
+        self._queue = ReplayQueue(NO_DELAY)
+        self._publish_delay_ms = 0
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def turn(self, replay_delay: Delay, publish_delay_ms: int, *, paused: bool) -> None:
+        """Set the knobs."""
+        self._queue.delay = replay_delay
+        self._queue.paused = paused
+        self._publish_delay_ms = publish_delay_ms
+        self._news.set()
+
+    def spawn(self, work: Any, name: str, on_failure: Callable[[str, BaseException], None]) -> None:
+        """Run `work` until `close`."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.append(task)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                on_failure(name, error)
+
+        task.add_done_callback(ended)
+
+    async def close(self) -> None:
+        """End the tasks, then the clients."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.observer.close()
+        await self.listener.close()
+
+    async def fetch(self) -> None:
+        """Follow the log; what comes waits in the queue."""
+        offset = 0
+        while True:
+            fetched = await self.observer.fetch(offset, FETCH_RECORDS_MAX)
+            if fetched.snapshot is not None:
+                offset = fetched.snapshot.end_offset
+                self._offer(fetched.snapshot.content)
+            for batch in fetched.batches:
+                offset = batch.last_offset + 1
+                self._offer(
+                    Batch(base_offset=batch.base_offset, leader_epoch=batch.leader_epoch, records=batch.records)
+                )
+            while self._queue.records >= WAITING_RECORDS_MAX:
+                self._room.clear()
+                await self._room.wait()
+
+    async def replay(self) -> None:
+        """Publish what is due, all of it as one image, in two steps; the next image waits for the second."""
+        while True:
+            due = self._queue.take(self._now_ms())
+            if not due:
+                await self._wait(self._queue.due_ms())
+                continue
+            self._room.set()
+            image = self.publication.image
+            for item in due:
+                image = item if isinstance(item, Image) else image.apply(item)
+            self.publication.show(image)
+            shown_ms = self._now_ms()
+            while self._publish_delay_ms and (until_ms := shown_ms + self._publish_delay_ms) > self._now_ms():
+                await self._wait(until_ms)
+            self.publication.act()
+
+    def _offer(self, item: Batch | Image) -> None:
+        self._queue.offer(item, self._now_ms(), random.random())
+        self._news.set()
+
+    async def _wait(self, until_ms: float | None) -> None:
+        """Wait for something new, at most until then."""
+        self._news.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(None if until_ms is None else until_ms / 1000):
+                await self._news.wait()
+
+    def _now_ms(self) -> float:
+        return asyncio.get_running_loop().time() * 1000

@@ -1,0 +1,72 @@
+"""DescribeQuorum's answer (KIP-595, KIP-836, KIP-853) from the quorum's own state. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from backend.raft.interfaces import QuorumState, ReplicaState
+from codec.error_codes import ErrorCode
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+CONTROLLER_LISTENER: Final = "CONTROLLER"
+
+
+def describe_quorum(
+    request: Mapping[str, Any], state: QuorumState, controllers: Mapping[int, tuple[str, int]]
+) -> dict[str, Any]:
+    """The body of the answer; there is one metadata partition, and all others that are asked for are unknown.
+
+    Args:
+        controllers: host and port of each voter, by id.
+    """
+    if _asks_for_metadata_alone(request):
+        topics = [{"topic_name": METADATA_TOPIC, "partitions": [_partition(state)]}]
+    else:
+        topics = [
+            {
+                "topic_name": topic["topic_name"],
+                "partitions": [
+                    {
+                        "partition_index": partition["partition_index"],
+                        "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                        "error_message": None,
+                    }
+                    for partition in topic["partitions"]
+                ],
+            }
+            for topic in request["topics"]
+        ]
+    nodes = [
+        {"node_id": node_id, "listeners": [{"name": CONTROLLER_LISTENER, "host": host, "port": port}]}
+        for node_id, (host, port) in sorted(controllers.items())
+    ]
+    return {"error_code": ErrorCode.NONE, "error_message": None, "topics": topics, "nodes": nodes}
+
+
+def _asks_for_metadata_alone(request: Mapping[str, Any]) -> bool:
+    asked = [(t["topic_name"], p["partition_index"]) for t in request["topics"] for p in t["partitions"]]
+    return asked == [(METADATA_TOPIC, 0)]
+
+
+def _partition(state: QuorumState) -> dict[str, Any]:
+    return {
+        "partition_index": 0,
+        "error_code": ErrorCode.NONE,
+        "error_message": None,
+        "leader_id": state.leader_id,
+        "leader_epoch": state.leader_epoch,
+        "high_watermark": state.high_watermark,
+        "current_voters": _replicas(state.voters),
+        "observers": _replicas(state.observers),
+    }
+
+
+def _replicas(replicas: Iterable[ReplicaState]) -> list[dict[str, Any]]:
+    return [
+        {
+            "replica_id": replica.replica_id,
+            "log_end_offset": replica.log_end_offset,
+            "last_fetch_timestamp": replica.last_fetch_timestamp_ms,
+            "last_caught_up_timestamp": replica.last_caught_up_timestamp_ms,
+        }
+        for replica in replicas
+    ]

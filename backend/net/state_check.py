@@ -1,0 +1,59 @@
+"""What a broker does with the ConsistencyState of a request: points 1 to 3 of the proposal's server side. Pure.
+
+no state, or no token          go on
+another cluster's id           INCONSISTENT_CLUSTER_ID, whatever the API
+token, API reads no metadata   go on
+token <= image                 go on
+token > image                  wait until the image is there; give up with STALE_METADATA when the time is over, or
+                               at once when a head that was confirmed after the arrival lies below the token
+"""
+
+from enum import Enum
+from typing import Final
+
+from codec.api_keys import ApiKey
+from codec.error_codes import ErrorCode
+from codec.headers import ConsistencyState
+
+STALE_METADATA: Final = 10_000
+"""The proposal gives the error no number; this one is private to Tidegate, far above those of Kafka (136 in 4.4)."""
+
+GATED_APIS: Final = frozenset(
+    {
+        ApiKey.METADATA,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.DESCRIBE_LOG_DIRS,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ApiKey.DESCRIBE_CLUSTER,
+        ApiKey.LIST_CONFIG_RESOURCES,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    }
+)
+"""The ten APIs that read the metadata cache."""
+
+MESSAGES: Final = {
+    int(ErrorCode.INCONSISTENT_CLUSTER_ID): "The ConsistencyState of the request names another cluster.",
+    STALE_METADATA: "The metadata of this broker has not reached the token of the request.",
+}
+
+
+class Verdict(Enum):
+    """What becomes of a request."""
+
+    GO_ON = "go on"
+    WRONG_CLUSTER = "another cluster"
+    WAIT = "wait"
+
+
+def judge(state: ConsistencyState | None, api_key: int, cluster_id: str, image_offset: int) -> Verdict:
+    """Whether a request may be answered from an image at `image_offset`."""
+    if state is None:
+        return Verdict.GO_ON
+    if state.cluster_id is not None and state.cluster_id != cluster_id:
+        return Verdict.WRONG_CLUSTER
+    if api_key in GATED_APIS and state.consistency_token > image_offset:
+        return Verdict.WAIT
+    return Verdict.GO_ON
