@@ -21,9 +21,10 @@ class Row(NamedTuple):
 COMMANDS: Final[Mapping[str, Row]] = MappingProxyType(
     {
         "run": Row("tidegate.cli.run", "run", "Run the sidecar in front of a Kafka cluster."),
+        "backend": Row("tidegate.cli.backend", "backend", "Run the Python metadata backend."),
         "status": Row("tidegate.cli.status", "status", "Show what a running sidecar knows."),
         "lag": Row("tidegate.cli.lag", "lag", "Show how far each broker is behind the head."),
-        "check": Row("tidegate.cli.check", "check", "Validate a sidecar configuration."),
+        "check": Row("tidegate.cli.check", "check", "Validate a configuration of sidecar or backend."),
         "schema": Row("tidegate.cli.schema", "schema", "Print the JSON Schema of a configuration."),
     }
 )
