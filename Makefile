@@ -6,9 +6,9 @@ export TIDEGATE_KAFKA_DIR ?= $(CURDIR)/.kafka
 
 .PHONY: run test check lint bench nightly lock format clean
 
+# The demo; with BOOTSTRAP=HOST:PORT the sidecar in front of that Kafka.
 run: .venv/runtime
-	@test -n "$(BOOTSTRAP)" || { echo "make run: say which Kafka to serve, for example: make run BOOTSTRAP=127.0.0.1:9092" >&2; exit 2; }
-	$(BIN)/tidegate run --bootstrap $(BOOTSTRAP)
+	$(BIN)/tidegate $(if $(BOOTSTRAP),run --bootstrap $(BOOTSTRAP),demo)
 
 test: .venv/dev
 	$(BIN)/coverage run -m pytest -p no:cacheprovider $(PYTEST)

@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, Row]] = MappingProxyType(
     {
         "run": Row("tidegate.cli.run", "run", "Run the sidecar in front of a Kafka cluster."),
         "backend": Row("tidegate.cli.backend", "backend", "Run the Python metadata backend."),
+        "demo": Row("tidegate.cli.demo", "demo", "Show stale reads, and their end."),
         "status": Row("tidegate.cli.status", "status", "Show what a running sidecar knows."),
         "lag": Row("tidegate.cli.lag", "lag", "Show how far each broker is behind the head."),
         "check": Row("tidegate.cli.check", "check", "Validate a configuration of sidecar or backend."),
