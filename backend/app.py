@@ -37,6 +37,7 @@ log = logging.getLogger("tidegate.app")
 DONE: Final = 0
 UNUSABLE: Final = 2
 """Exit code for a configuration that cannot be carried out."""
+START_TIMEOUT_S: Final = 30
 EMBEDDED_CLUSTER_ID: Final = "tidegate-embedded"
 LOOPBACK: Final = "127.0.0.1"
 
@@ -186,19 +187,15 @@ class Backend:
             StartError: A port cannot be had; nothing is left running.
         """
         try:
-            for broker in self._brokers.values():
-                broker.open()
-            if self._admin is not None:
-                await self._admin.start()
-            await self.controller.open(FEATURES)
-            self._controlling = asyncio.get_running_loop().create_task(self.controller.run())
-            self._controlling.add_done_callback(self._controller_ended)
-            await asyncio.gather(*(self.start_broker(node_id) for node_id in self._brokers))
-            head = self.controller.image.highest_offset
-            await asyncio.gather(*(broker.publication.reach(head) for broker in self._brokers.values()))
+            async with asyncio.timeout(START_TIMEOUT_S):
+                await self._start()
         except (PortTaken, AdminTaken) as error:
             await self.stop()
             raise StartError(f"{error}; free the port or change it in the configuration") from error
+        except TimeoutError as error:
+            reasons = "; ".join(self.reasons())
+            await self.stop()
+            raise StartError(f"not ready after {START_TIMEOUT_S} s: {reasons}; the log says more") from error
         for node in self.settings.brokers:
             broker = self._brokers[node.node_id]
             broker.replay_delay_ms = node.replay_delay_ms
@@ -230,6 +227,18 @@ class Backend:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.stop()
+
+    async def _start(self) -> None:
+        for broker in self._brokers.values():
+            broker.open()
+        if self._admin is not None:
+            await self._admin.start()
+        await self.controller.open(FEATURES)
+        self._controlling = asyncio.get_running_loop().create_task(self.controller.run())
+        self._controlling.add_done_callback(self._controller_ended)
+        await asyncio.gather(*(self.start_broker(node_id) for node_id in self._brokers))
+        head = self.controller.image.highest_offset
+        await asyncio.gather(*(broker.publication.reach(head) for broker in self._brokers.values()))
 
     def _broker(self, node: BrokerNode) -> Broker:
         identity = Identity(

@@ -10,6 +10,7 @@ answer shows. Knows the images, the controller and the quorum as values and inte
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -27,7 +28,7 @@ from backend.net.publication import Publication
 from backend.net.refusals import refuse
 from backend.net.state_check import MESSAGES, STALE_METADATA, Verdict, judge
 from backend.raft.interfaces import HeadUnconfirmed, Observer
-from codec import decode_request, encode_response
+from codec import CodecError, decode_request, encode_response
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 from codec.headers import (
@@ -41,6 +42,8 @@ from codec.headers import (
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 NO_OFFSET: Final = -1
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.\-]*[a-zA-Z0-9])?")
+"""What a client may call itself (KIP-511)."""
 
 Body = Mapping[str, Any]
 Read = Callable[[int, int, Body, Reader], dict[str, Any]]
@@ -117,7 +120,7 @@ class Apis:
             response = refuse(api_key, api_version, request, error, MESSAGES[error])
         else:
             response, covered = await self._respond(offer.answered_by, header, request)
-        body = encode_response(api_key, api_version, response)
+        body = _encoded(api_key, api_version, response)
         # Not before the body is complete: see the module.
         position = ConsistencyState(
             cluster_id=self._identity.cluster_id, consistency_token=max(self._publication.offset, covered)
@@ -186,7 +189,7 @@ class Apis:
                 response = quorum_answers.describe_quorum(request, state, self._identity.controllers)
                 return response, state.high_watermark - 1
             case AnsweredBy.HERE:
-                return self._api_versions(), NO_OFFSET
+                return self._api_versions(header.api_version, request), NO_OFFSET
 
     def _reader(self) -> Reader:
         return Reader(
@@ -198,8 +201,12 @@ class Apis:
             static_configs=self._identity.static_configs,
         )
 
-    def _api_versions(self) -> dict[str, Any]:
+    def _api_versions(self, api_version: int, request: Body) -> dict[str, Any]:
         """ApiVersions; as on a KRaft broker of Kafka, the epoch of the finalized features is the image's offset."""
+        if api_version >= 3 and not all(
+            _SOFTWARE.fullmatch(request[name]) for name in ("client_software_name", "client_software_version")
+        ):
+            return {"error_code": ErrorCode.INVALID_REQUEST}
         image = self._publication.image
         return {
             "error_code": ErrorCode.NONE,
@@ -218,6 +225,18 @@ class Apis:
                 for name, level in sorted(image.features.items())
             ],
         }
+
+
+def _encoded(api_key: int, api_version: int, response: Body) -> bytes:
+    """The bytes of the body.
+
+    Raises:
+        Unserved: A text in it is longer than the protocol allows: the request had one that was about as long.
+    """
+    try:
+        return encode_response(api_key, api_version, response)
+    except CodecError as error:
+        raise Unserved(f"the answer cannot be encoded: {error}") from error
 
 
 def _unsupported_api_versions(correlation_id: int) -> bytes:

@@ -32,6 +32,8 @@ log = logging.getLogger("tidegate.controller")
 
 SESSION_TIMEOUT_MS: Final = 9000
 """Kafka's `broker.session.timeout.ms`: a broker that is silent for so long is fenced."""
+SESSION_LOOKS: Final = 20
+"""How often sessions are looked at within that time."""
 SNAPSHOT_RECORDS: Final = 10_000
 """Records after which the log is cut back to a snapshot."""
 
@@ -120,12 +122,19 @@ class Controller:
     """
 
     def __init__(
-        self, leader: Leader[Record, Image], cluster_id: str, defaults: TopicDefaults, *, noop_interval_ms: int
+        self,
+        leader: Leader[Record, Image],
+        cluster_id: str,
+        defaults: TopicDefaults,
+        *,
+        noop_interval_ms: int,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
     ) -> None:
         self.image = Image.empty(cluster_id)
         self._leader = leader
         self._defaults = defaults
         self._noop_interval_ms = noop_interval_ms
+        self._session_timeout_ms = session_timeout_ms
         self._writing = asyncio.Lock()
         self._heard: dict[int, float] = {}
         self._snapshot_offset = 0
@@ -138,14 +147,10 @@ class Controller:
 
     async def run(self) -> None:
         """Write NoOp records, fence brokers that fell silent; for ever."""
-        loop = asyncio.get_running_loop()
-        pause_s = (self._noop_interval_ms or 500) / 1000
-        while True:
-            await asyncio.sleep(pause_s)
-            async with self._writing:
-                await self._fence_silent(loop.time())
-                if self._noop_interval_ms:
-                    await self._commit([NoOpRecord()])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch_sessions())
+            if self._noop_interval_ms:
+                group.create_task(self._write_noops())
 
     async def write(self, request: WriteRequest) -> Written:
         """See `ActiveController`. A write that changes nothing is answered when what precedes it is committed."""
@@ -200,14 +205,23 @@ class Controller:
         """See `ActiveController`."""
         return self._leader.describe()
 
-    async def _fence_silent(self, now_s: float) -> None:
-        silent = [
-            broker_id for broker_id, heard_s in self._heard.items() if now_s - heard_s > SESSION_TIMEOUT_MS / 1000
-        ]
-        for broker_id in silent:
-            del self._heard[broker_id]
-            log.warning("broker %d sent no heartbeat for %d ms: fenced", broker_id, SESSION_TIMEOUT_MS)
-            await self._commit(registrations.fence(self.image, broker_id))
+    async def _write_noops(self) -> None:
+        while True:
+            await asyncio.sleep(self._noop_interval_ms / 1000)
+            async with self._writing:
+                await self._commit([NoOpRecord()])
+
+    async def _watch_sessions(self) -> None:
+        loop = asyncio.get_running_loop()
+        timeout_s = self._session_timeout_ms / 1000
+        while True:
+            await asyncio.sleep(timeout_s / SESSION_LOOKS)
+            async with self._writing:
+                now_s = loop.time()
+                for broker_id in [known for known, heard_s in self._heard.items() if now_s - heard_s > timeout_s]:
+                    del self._heard[broker_id]
+                    log.warning("broker %d sent no heartbeat for %d ms: fenced", broker_id, self._session_timeout_ms)
+                    await self._commit(registrations.fence(self.image, broker_id))
 
     async def _commit(self, records: Sequence[Record]) -> None:
         """Commit records, if there are any, and take them into the image; the caller holds the lock."""

@@ -16,7 +16,7 @@ def describe_quorum(
     """The body of the answer; there is one metadata partition, and all others that are asked for are unknown.
 
     Args:
-        controllers: host and port of each voter, by id.
+        controllers: host and port of each voter, by id; port 0 for one that listens nowhere.
     """
     if _asks_for_metadata_alone(request):
         topics = [{"topic_name": METADATA_TOPIC, "partitions": [_partition(state)]}]
@@ -36,7 +36,7 @@ def describe_quorum(
             for topic in request["topics"]
         ]
     nodes = [
-        {"node_id": node_id, "listeners": [{"name": CONTROLLER_LISTENER, "host": host, "port": port}]}
+        {"node_id": node_id, "listeners": [{"name": CONTROLLER_LISTENER, "host": host, "port": port}] if port else []}
         for node_id, (host, port) in sorted(controllers.items())
     ]
     return {"error_code": ErrorCode.NONE, "error_message": None, "topics": topics, "nodes": nodes}
