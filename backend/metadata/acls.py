@@ -105,16 +105,6 @@ class AclFilter:
     operation: int
     permission_type: int
 
-    @property
-    def unknown_pattern(self) -> bool:
-        """Whether Kafka does not know what resource is meant."""
-        return not (0 < self.resource_type < len(RESOURCE_TYPES) and 0 < self.pattern_type < len(PATTERN_TYPES))
-
-    @property
-    def unknown_entry(self) -> bool:
-        """Whether Kafka does not know what operation or permission is meant."""
-        return not (0 < self.operation < len(OPERATIONS) and 0 < self.permission_type < len(PERMISSION_TYPES))
-
     def matches(self, acl: StandardAcl) -> bool:
         """Whether a rule is meant."""
         return (

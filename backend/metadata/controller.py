@@ -9,9 +9,12 @@ for those before it likewise. If the leadership is lost on the way, the answer i
 from collections.abc import Callable
 from typing import Final
 
+from backend.metadata.acl_writes import create_acls, delete_acls
 from backend.metadata.config_writes import incremental_alter_configs
 from backend.metadata.image import Image
 from backend.metadata.partition_writes import create_partitions
+from backend.metadata.quota_writes import alter_client_quotas
+from backend.metadata.scram_writes import alter_user_scram_credentials
 from backend.metadata.topic_writes import create_topics, delete_topics
 from backend.metadata.writes import Outcome, WriteContext, WriteRequest
 from codec.api_keys import ApiKey
@@ -32,6 +35,10 @@ _PAGES: Final[dict[int, Callable[[WriteRequest, Image, WriteContext], Outcome]]]
     ApiKey.CREATE_TOPICS: create_topics,
     ApiKey.DELETE_TOPICS: lambda request, image, _: delete_topics(request, image),
     ApiKey.CREATE_PARTITIONS: lambda request, image, _: create_partitions(request, image),
+    ApiKey.CREATE_ACLS: create_acls,
+    ApiKey.DELETE_ACLS: lambda request, image, _: delete_acls(request, image),
+    ApiKey.ALTER_CLIENT_QUOTAS: lambda request, image, _: alter_client_quotas(request, image),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda request, image, _: alter_user_scram_credentials(request, image),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda request, image, _: incremental_alter_configs(request, image),
 }
 WRITES: Final = frozenset(_PAGES)

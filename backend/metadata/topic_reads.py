@@ -159,13 +159,13 @@ def describe_topic_partitions(request: Mapping[str, Any], reader: Reader) -> Bod
     found: list[Body] = []
     next_cursor: Body | None = None
     for name in names:
+        if limit == 0:
+            next_cursor = {"topic_name": name, "partition_index": 0}
+            break
         topic = reader.image.topics.by_name.get(name)
         if topic is None:
             found.append(_unknown(name))
             continue
-        if limit == 0:
-            next_cursor = {"topic_name": name, "partition_index": 0}
-            break
         page = range(len(topic.partitions))[first if name == start else 0 :][:limit]
         found.append(_described(topic, page, reader))
         limit -= len(page)
