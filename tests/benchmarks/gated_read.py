@@ -1,8 +1,8 @@
 """What the sidecar costs a gated read that has nothing to wait for: direct and through it, in turns, in one run.
 
 `python -m tests.benchmarks.gated_read` starts a real Kafka of three controllers and three brokers and a sidecar in
-front of it, and writes once; when every broker has that, it reads one way and the other, one read at a time. Results
-are kept in docs/measurements.md.
+front of it. For each kind of write it writes once; when every broker has that, it reads one way and the other, one read
+at a time. Results are kept in docs/measurements.md.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from tests.support.kafka import KafkaCluster
 from tests.support.kafka.jars import VERSIONS
 from tests.support.sidecar import SidecarProcess
 from tests.support.sidecar_admin import SidecarAdmin
-from tests.support.workload import KINDS, Result, measure_idle, percentile
+from tests.support.workload import KINDS, Depth, Result, measure_idle, percentile
 
 READS = 2000
 NODE = 1
@@ -24,7 +24,7 @@ DIRECT, THROUGH = 0, 1
 
 async def measure(broker: Address, port: Address, reads: int) -> Result:
     """Read through a broker and through the sidecar's port for it, in turns; the first write goes through the port."""
-    kinds = [kind for kind in KINDS if not kind.needs_sasl]
+    kinds = [kind for kind in KINDS if kind.depth is Depth.VISIBLE]
     return await measure_idle({DIRECT: broker, THROUGH: port}, reads=reads, kinds=kinds, writer=port)
 
 
