@@ -20,13 +20,13 @@ from backend.metadata.reads import Reader
 from backend.metadata.reads import answer as read_answer
 from backend.metadata.records import Record
 from backend.metadata.writes import WriteRequest
-from backend.net import quorum_answers
 from backend.net.controller import ActiveController
 from backend.net.listener import Unserved
 from backend.net.offers import FEATURES, OFFERS, AnsweredBy, api_versions_rows
 from backend.net.publication import Publication
+from backend.net.quorum_answers import describe_quorum
 from backend.net.refusals import refuse
-from backend.net.state_check import MESSAGES, STALE_METADATA, Verdict, judge
+from backend.net.state_check import EFFECTIVE_APIS, MESSAGES, STALE_METADATA, Verdict, judge
 from backend.raft.interfaces import HeadUnconfirmed, Observer
 from codec import CodecError, decode_request, encode_response
 from codec.api_keys import ApiKey
@@ -131,19 +131,22 @@ class Apis:
     async def _refusal(self, header: RequestHeader, arrival: float) -> int:
         """The error that the request's ConsistencyState leads to; 0 if it may be answered."""
         state = header.consistency_state
-        verdict = judge(state, header.api_key, self._identity.cluster_id, self._publication.offset)
+        publication = self._publication
+        read = publication.acting if header.api_key in EFFECTIVE_APIS else publication.image
+        verdict = judge(state, header.api_key, self._identity.cluster_id, read.highest_offset)
         if verdict is Verdict.GO_ON or state is None:
             return ErrorCode.NONE
         if verdict is Verdict.WRONG_CLUSTER:
             return ErrorCode.INCONSISTENT_CLUSTER_ID
         if self._state_wait_ms == 0:
             return STALE_METADATA
-        reached = await self._reaches(state.consistency_token, arrival + self._state_wait_ms / 1000)
+        token = state.consistency_token
+        reach = publication.reach_effect if header.api_key in EFFECTIVE_APIS else publication.reach
+        reached = await self._reaches(token, reach(token), arrival + self._state_wait_ms / 1000)
         return ErrorCode.NONE if reached else STALE_METADATA
 
-    async def _reaches(self, token: int, deadline: float) -> bool:
-        """Whether the image gets to `token` in time; False at once when the log does not reach that far."""
-        reached = self._publication.reach(token)
+    async def _reaches(self, token: int, reached: asyncio.Future[None], deadline: float) -> bool:
+        """Whether the broker gets to `token` in time; False at once when the log does not reach that far."""
         asking = asyncio.ensure_future(self._may_exist(token))
         try:
             async with asyncio.timeout_at(deadline):
@@ -186,7 +189,7 @@ class Apis:
                 return written.response, written.offset
             case AnsweredBy.LEADER:
                 state = self._controller.describe()
-                response = quorum_answers.describe_quorum(request, state, self._identity.controllers)
+                response = describe_quorum(request, state, self._identity.controllers)
                 return response, state.high_watermark - 1
             case AnsweredBy.HERE:
                 return self._api_versions(header.api_version, request), NO_OFFSET

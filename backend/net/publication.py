@@ -1,4 +1,4 @@
-"""What a broker has published: the image that reads show, the one that it acts upon, and who waits for it to move.
+"""What a broker has published: the image that reads show, the one that it acts upon, and who waits for either to move.
 
 Kafka publishes a batch in two steps, within one call: first the image, then, publisher by publisher, what acts upon it
 (authorizer, credentials, quotas). Batches are published one after the other, so everything at or below one position is
@@ -25,8 +25,8 @@ class Publication:
     def __init__(self, image: Image) -> None:
         self.image = image
         self.acting = image
-        self._order = count()
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._showing = _Waiting()
+        self._acting = _Waiting()
 
     @property
     def offset(self) -> int:
@@ -36,27 +36,47 @@ class Publication:
     def show(self, image: Image) -> None:
         """The first step: reads see the image from now on, and those who wait for it go on."""
         self.image = image
-        while self._waiting and self._waiting[0][0] <= image.highest_offset:
-            _, _, reached = heapq.heappop(self._waiting)
-            if not reached.done():
-                reached.set_result(None)
+        self._showing.release(image.highest_offset)
 
     def act(self) -> None:
         """The second step: what is shown is in effect."""
         self.acting = self.image
+        self._acting.release(self.acting.highest_offset)
 
     def reach(self, offset: int) -> asyncio.Future[None]:
         """Done once the image is at `offset`; whoever no longer waits cancels it."""
+        return self._showing.until(offset, self.image.highest_offset)
+
+    def reach_effect(self, offset: int) -> asyncio.Future[None]:
+        """Done once what is in effect is at `offset`; whoever no longer waits cancels it."""
+        return self._acting.until(offset, self.acting.highest_offset)
+
+
+@final
+class _Waiting:
+    """Who waits for which offset, the lowest first."""
+
+    def __init__(self) -> None:
+        self._order = count()
+        self._heap: list[tuple[int, int, asyncio.Future[None]]] = []
+
+    def until(self, offset: int, now_at: int) -> asyncio.Future[None]:
         reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self.offset >= offset:
+        if now_at >= offset:
             reached.set_result(None)
         else:
-            heapq.heappush(self._waiting, (offset, next(self._order), reached))
+            heapq.heappush(self._heap, (offset, next(self._order), reached))
             reached.add_done_callback(self._forget)
         return reached
 
+    def release(self, offset: int) -> None:
+        while self._heap and self._heap[0][0] <= offset:
+            _, _, reached = heapq.heappop(self._heap)
+            if not reached.done():
+                reached.set_result(None)
+
     def _forget(self, reached: asyncio.Future[None]) -> None:
-        """Drop a wait that was cancelled, lest tokens that are never reached pile up."""
+        """Drop a wait that was cancelled, lest offsets that are never reached pile up."""
         if reached.cancelled():
-            self._waiting = [entry for entry in self._waiting if entry[2] is not reached]
-            heapq.heapify(self._waiting)
+            self._heap = [entry for entry in self._heap if entry[2] is not reached]
+            heapq.heapify(self._heap)

@@ -16,35 +16,35 @@ def describe_quorum(
     """The body of the answer; there is one metadata partition, and all others that are asked for are unknown.
 
     Args:
+        request: the decoded body.
+        state: the quorum's.
         controllers: host and port of each voter, by id; port 0 for one that listens nowhere.
     """
-    if _asks_for_metadata_alone(request):
-        topics = [{"topic_name": METADATA_TOPIC, "partitions": [_partition(state)]}]
-    else:
+    if not _asks_for_metadata_alone(request):
         topics = [
-            {
-                "topic_name": topic["topic_name"],
-                "partitions": [
-                    {
-                        "partition_index": partition["partition_index"],
-                        "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                        "error_message": None,
-                    }
-                    for partition in topic["partitions"]
-                ],
-            }
-            for topic in request["topics"]
+            {"topic_name": t["topic_name"], "partitions": [_unknown(p["partition_index"]) for p in t["partitions"]]}
+            for t in request["topics"]
         ]
+        return {"error_code": ErrorCode.NONE, "error_message": None, "topics": topics, "nodes": []}
     nodes = [
         {"node_id": node_id, "listeners": [{"name": CONTROLLER_LISTENER, "host": host, "port": port}] if port else []}
         for node_id, (host, port) in sorted(controllers.items())
     ]
+    topics = [{"topic_name": METADATA_TOPIC, "partitions": [_partition(state)]}]
     return {"error_code": ErrorCode.NONE, "error_message": None, "topics": topics, "nodes": nodes}
 
 
 def _asks_for_metadata_alone(request: Mapping[str, Any]) -> bool:
     asked = [(t["topic_name"], p["partition_index"]) for t in request["topics"] for p in t["partitions"]]
     return asked == [(METADATA_TOPIC, 0)]
+
+
+def _unknown(partition_index: int) -> dict[str, Any]:
+    return {
+        "partition_index": partition_index,
+        "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "error_message": "This server does not host this topic-partition.",
+    }
 
 
 def _partition(state: QuorumState) -> dict[str, Any]:

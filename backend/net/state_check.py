@@ -1,11 +1,14 @@
 """What a broker does with the ConsistencyState of a request: points 1 to 3 of the proposal's server side. Pure.
 
-no state, or no token          go on
-another cluster's id           INCONSISTENT_CLUSTER_ID, whatever the API
-token, API reads no metadata   go on
-token <= image                 go on
-token > image                  wait until the image is there; give up with STALE_METADATA when the time is over, or
-                               at once when a head that was confirmed after the arrival lies below the token
+    no state, or no token          go on
+    another cluster's id           INCONSISTENT_CLUSTER_ID, whatever the API
+    token, API reads no metadata   go on
+    token <= position              go on
+    token > position               wait until the broker is there; give up with STALE_METADATA when the time is over, or
+                                   at once when a head that was confirmed after the arrival lies below the token
+
+The position is that of the image which the API reads: for access rules, which the authorizer answers, of what the
+broker acts upon, else of what it shows.
 """
 
 from enum import Enum
@@ -34,6 +37,9 @@ GATED_APIS: Final = frozenset(
 )
 """The ten APIs that read the metadata cache."""
 
+EFFECTIVE_APIS: Final = frozenset({ApiKey.DESCRIBE_ACLS})
+"""Those of the ten that read what the broker acts upon."""
+
 MESSAGES: Final = {
     int(ErrorCode.INCONSISTENT_CLUSTER_ID): "The ConsistencyState of the request names another cluster.",
     STALE_METADATA: "The metadata of this broker has not reached the token of the request.",
@@ -48,12 +54,12 @@ class Verdict(Enum):
     WAIT = "wait"
 
 
-def judge(state: ConsistencyState | None, api_key: int, cluster_id: str, image_offset: int) -> Verdict:
-    """Whether a request may be answered from an image at `image_offset`."""
+def judge(state: ConsistencyState | None, api_key: int, cluster_id: str, offset: int) -> Verdict:
+    """Whether a request may be answered by a broker whose position is `offset`."""
     if state is None:
         return Verdict.GO_ON
     if state.cluster_id is not None and state.cluster_id != cluster_id:
         return Verdict.WRONG_CLUSTER
-    if api_key in GATED_APIS and state.consistency_token > image_offset:
+    if api_key in GATED_APIS and state.consistency_token > offset:
         return Verdict.WAIT
     return Verdict.GO_ON
