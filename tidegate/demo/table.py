@@ -41,8 +41,9 @@ def page(picture: Picture) -> Group:
     results = picture.results
     return Group(
         Text(
-            f"Tidegate demo, {results.seconds:.0f} s: broker {picture.lagging} shows every change "
-            f"{results.lag_ms} ms late. Each change is read back at once through every broker.\n"
+            f"Tidegate demo, {results.seconds:.0f} s. "
+            f"Broker {picture.lagging} shows every change {results.lag_ms} ms late.\n"
+            "Each change, once acknowledged, is read back at once through every broker.\n"
         ),
         _reads(results),
         Text("\nMetadata records behind the head"),
@@ -94,7 +95,7 @@ def _bars(lags: Mapping[int, int]) -> Table:
     table = Table.grid(padding=(0, 1, 0, 0))
     for node_id, lag in lags.items():
         cells = -(-lag * BAR_CELLS // full)
-        bar = Text("━" * cells, style="red") + Text("━" * (BAR_CELLS - cells), style="dim")
+        bar = Text("█" * cells, style="red") + Text("░" * (BAR_CELLS - cells), style="dim")
         table.add_row(f"broker {node_id}", bar, Text(str(lag), justify="right"))
     return table
 

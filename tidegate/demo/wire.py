@@ -27,10 +27,10 @@ class Unanswered(Exception):
 
 
 class Connection:
-    """Connects when first asked something, and again after a failure."""
+    """Connects to `address` when first asked something, and again after a failure."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._address = host, port
+        self.address = host, port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._frames = FrameReader(FRAME_BYTES_MAX)
         self._correlation_id = 0
@@ -47,7 +47,7 @@ class Connection:
         except (OSError, EOFError, CodecError) as error:  # a TimeoutError is an OSError
             self.close()
             reason = str(error) or type(error).__name__
-            raise Unanswered(f"{api_key.name} to {self._address[0]}:{self._address[1]}: {reason}") from error
+            raise Unanswered(f"{api_key.name} to {self.address[0]}:{self.address[1]}: {reason}") from error
         except BaseException:
             # An answer that nobody waits for any more would be taken for the next one.
             self.close()
@@ -62,7 +62,7 @@ class Connection:
     async def _ask(self, api_key: ApiKey, api_version: int, body: Mapping[str, Any]) -> dict[str, Any]:
         if self._streams is None:
             self._frames = FrameReader(FRAME_BYTES_MAX)
-            self._streams = await asyncio.open_connection(*self._address)
+            self._streams = await asyncio.open_connection(*self.address)
         reader, writer = self._streams
         self._correlation_id = (self._correlation_id + 1) % _CORRELATION_IDS
         header = RequestHeader(
