@@ -84,7 +84,7 @@ class Gate:
 
     def request(self, connection: ClientConnection, request: Request, seq: Seq, now_ms: float) -> list[Action]:
         """Takes a gated read or a write into the order of its connection, and lets go what may go."""
-        self._join(connection, self._sessions.of(request.session_name, seq, now_ms))
+        self._join(connection, request, seq, now_ms)
         self._ask_again |= self._sessions.owed_head
         connection.enqueue(request, seq, now_ms)
         return self.advance(connection, seq, now_ms)
@@ -245,19 +245,21 @@ class Gate:
 
     # Steps
 
-    def _join(self, connection: ClientConnection, session: Session) -> None:
+    def _join(self, connection: ClientConnection, request: Request, seq: Seq, now_ms: float) -> Session:
+        session = self._sessions.of(request.session_name, seq, now_ms)
         if connection.session is not session:
             if connection.session is not None:
                 self._sessions.client_left(connection.session)
             connection.session = session
             session.clients += 1
+        return session
 
     def _capture(self, exchange: Exchange, seq: Seq, now_ms: float) -> Bound:
         """The bound of a read, taken when it becomes eligible and never raised: a busy service would starve it."""
         if exchange.bound is None:
             exchange.eligible_ms = exchange.eligible_ms or now_ms
             request = exchange.request
-            session = self._sessions.of(request.session_name, seq, now_ms)
+            session = self._join(exchange.connection, request, seq, now_ms)
             level = self.settings.policy.level_of(request.api_key)
             exchange.bound = (
                 Bound() if self._cluster.promises_nothing else required(level, session.bound, exchange.arrived)
@@ -305,8 +307,7 @@ class Gate:
         channel = exchange.channel or exchange.connection.home
         if trace is Trace.NONE or channel is None:
             return
-        session = self._sessions.of(request.session_name, seq, now_ms)
-        self._join(exchange.connection, session)
+        session = self._join(exchange.connection, request, seq, now_ms)
         if trace is Trace.BROKER:
             broker = self._cluster.view.brokers.get(channel.node_id)
             incarnation = channel.incarnation if exchange.channel is None else exchange.incarnation
@@ -340,7 +341,7 @@ class Gate:
             bound=bound,
             follows=follows,
             why=self._why(exchange, bound),
-            since_ms=now_ms,
+            since_ms=exchange.eligible_ms,
             deadline_ms=exchange.eligible_ms + self.settings.wait_timeout_ms,
             visible_ms=now_ms if shown else None,
         )

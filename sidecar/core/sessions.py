@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from sidecar.core.bounds import GONE, Bound, Why
-from sidecar.core.ids import NodeId, Offset, Seq
+from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Offset, Seq
 from sidecar.core.view import Broker, Head
 
 
@@ -47,7 +47,9 @@ def session_name(scope: Scope, connection_id: int, client_id: str | None) -> str
 class Sessions:
     """All sessions, the least recently seen first.
 
-    Forgetting one is safe: whoever comes back starts with a promise on the head, which includes all that was promised.
+    Forgetting one is safe: whoever comes back starts with a promise on the head, which includes all that was seen. Only
+    that visible reads wait until a change of access acts is forgotten: demanded of every new session, it would make the
+    first read of each wait for the next record, for ever on an idle cluster without NoOps.
 
     Args:
         sessions_max: how many are kept.
@@ -132,8 +134,9 @@ class Sessions:
         """Another cluster, or another log: numbers of the former one mean nothing here."""
         self._owed_broker.clear()
         for session in self:
-            session.bound = Bound()
-            self.owe_head(session, seq, Why.NEW_SESSION)
+            former, session.bound = session.bound, Bound()
+            acts = former.head_effective != NEVER or former.effective != UNKNOWN_OFFSET
+            self.owe_head(session, seq, Why.NEW_SESSION, effective=acts)
 
     @property
     def owed_head(self) -> bool:
