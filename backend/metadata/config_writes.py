@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs (44): operations on the configuration of topics, brokers, groups, client metrics.
+"""IncrementalAlterConfigs (44) and AlterConfigs (33): the configuration of topics, brokers, groups, client metrics.
 
 First come the checks that Kafka's broker makes before it forwards, then those of its controller (`config_changes`).
 Each resource is refused or changed by itself. Errors and messages are Kafka 4.4's.
@@ -6,7 +6,7 @@ Each resource is refused or changed by itself. Errors and messages are Kafka 4.4
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from backend.metadata.broker_configs import BROKER_CONFIGS, validate_broker_configs
@@ -17,6 +17,7 @@ from backend.metadata.errors import ApiError
 from backend.metadata.image import Image
 from backend.metadata.records import Record
 from backend.metadata.writes import Outcome, WriteRequest, error_fields
+from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 
 LOG_LEVELS: Final = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
@@ -26,7 +27,33 @@ _OPERATIONS: Final = {OpType.APPEND: "append", OpType.SUBTRACT: "subtract"}
 
 
 def incremental_alter_configs(request: WriteRequest, image: Image) -> Outcome:
-    """IncrementalAlterConfigs (44)."""
+    """IncrementalAlterConfigs (44): operations on single keys."""
+    return _alter_all(request, image, _operations)
+
+
+def alter_configs_in_full(request: WriteRequest, image: Image) -> Outcome:
+    """AlterConfigs (33): what is set from now on; whatever else was set for the resource is removed."""
+    return _alter_all(request, image, _replacement)
+
+
+Changes = tuple[list[Change], list[Change]]
+"""What a client asks for in so many words, and what follows from it."""
+
+
+def _operations(resource: Mapping[str, Any], _: Image) -> Changes:
+    asked = [Change(config["name"], config["config_operation"], config["value"]) for config in resource["configs"]]
+    return asked, []
+
+
+def _replacement(resource: Mapping[str, Any], image: Image) -> Changes:
+    asked = [Change(config["name"], OpType.SET, config["value"]) for config in resource["configs"]]
+    left_out = set(image.configs.of(resource["resource_type"], resource["resource_name"])) - {c.name for c in asked}
+    return asked, [Change(name, OpType.DELETE, None) for name in sorted(left_out)]
+
+
+def _alter_all(
+    request: WriteRequest, image: Image, changes_of: Callable[[Mapping[str, Any], Image], Changes]
+) -> Outcome:
     resources: list[Mapping[str, Any]] = request.body["resources"]
     counts = Counter((resource["resource_type"], resource["resource_name"]) for resource in resources)
     records: list[Record] = []
@@ -36,7 +63,7 @@ def incremental_alter_configs(request: WriteRequest, image: Image) -> Outcome:
         try:
             if counts[resource["resource_type"], resource["resource_name"]] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            records += _altered(request, image, resource)
+            records += _altered(request, image, resource, changes_of(resource, image))
         except ApiError as refusal:
             error = refusal
         responses.append(
@@ -52,26 +79,26 @@ def incremental_alter_configs(request: WriteRequest, image: Image) -> Outcome:
     )
 
 
-def _altered(request: WriteRequest, image: Image, resource: Mapping[str, Any]) -> tuple[Record, ...]:
+def _altered(request: WriteRequest, image: Image, resource: Mapping[str, Any], changes: Changes) -> tuple[Record, ...]:
     name: str = resource["resource_name"]
-    changes = [Change(config["name"], config["config_operation"], config["value"]) for config in resource["configs"]]
-    if len({change.name for change in changes}) < len(changes):
+    asked, following = changes
+    if len({change.name for change in asked}) < len(asked):
         raise ApiError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-    nulls = [change.name for change in changes if change.value is None and change.operation != OpType.DELETE]
+    nulls = [change.name for change in asked if change.value is None and change.operation != OpType.DELETE]
     if nulls:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
     resource_type = ResourceType.of(resource["resource_type"])
     match resource_type:
-        case ResourceType.UNKNOWN:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource['resource_type']}")
-        case ResourceType.BROKER_LOGGER:
-            _check_loggers(name, changes, request.broker_id)
+        case ResourceType.BROKER_LOGGER if request.api_key == ApiKey.INCREMENTAL_ALTER_CONFIGS:
+            _check_loggers(name, asked, request.broker_id)
             return ()
+        case ResourceType.UNKNOWN | ResourceType.BROKER_LOGGER:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource['resource_type']}")
         case ResourceType.BROKER:
-            _check_broker(image, name, changes, request.broker_id)
+            _check_broker(image, name, [*asked, *following], request.broker_id)
         case _:
             pass
-    return alter_configs(image, resource_type, name, changes, newly_created=False)
+    return alter_configs(image, resource_type, name, [*asked, *following], newly_created=False)
 
 
 def _check_broker(image: Image, name: str, changes: Iterable[Change], broker_id: int) -> None:

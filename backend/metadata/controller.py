@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from backend.metadata.acl_writes import create_acls, delete_acls
-from backend.metadata.config_writes import incremental_alter_configs
+from backend.metadata.config_writes import alter_configs_in_full, incremental_alter_configs
 from backend.metadata.image import Image
 from backend.metadata.partition_writes import create_partitions
 from backend.metadata.quota_writes import alter_client_quotas
@@ -34,6 +34,7 @@ def decide(request: WriteRequest, image: Image, context: WriteContext) -> Outcom
 _PAGES: Final[dict[int, Callable[[WriteRequest, Image, WriteContext], Outcome]]] = {
     ApiKey.CREATE_TOPICS: create_topics,
     ApiKey.DELETE_TOPICS: lambda request, image, _: delete_topics(request, image),
+    ApiKey.ALTER_CONFIGS: lambda request, image, _: alter_configs_in_full(request, image),
     ApiKey.CREATE_PARTITIONS: lambda request, image, _: create_partitions(request, image),
     ApiKey.CREATE_ACLS: create_acls,
     ApiKey.DELETE_ACLS: lambda request, image, _: delete_acls(request, image),

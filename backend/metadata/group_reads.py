@@ -7,17 +7,17 @@ from backend.metadata.writes import Body
 from codec.error_codes import ErrorCode
 
 NO_NODE: Final = {"node_id": -1, "host": "", "port": -1}
-_UNAVAILABLE: Final = {
-    "error_code": ErrorCode.COORDINATOR_NOT_AVAILABLE.value,
-    "error_message": "The coordinator is not available.",
-}
+_CODE: Final = ErrorCode.COORDINATOR_NOT_AVAILABLE.value
 
 
 def find_coordinator(api_version: int, request: Mapping[str, Any]) -> Body:
     """FindCoordinator (10): none, for any key; one result a key from v4 on."""
     if api_version < 4:
-        return {"throttle_time_ms": 0, **_UNAVAILABLE, **NO_NODE}
-    coordinators = [{"key": key, **NO_NODE, **_UNAVAILABLE} for key in request["coordinator_keys"]]
+        message = "The coordinator is not available."
+        return {"throttle_time_ms": 0, "error_code": _CODE, "error_message": message, **NO_NODE}
+    coordinators = [
+        {"key": key, **NO_NODE, "error_code": _CODE, "error_message": ""} for key in request["coordinator_keys"]
+    ]
     return {"throttle_time_ms": 0, "coordinators": coordinators}
 
 

@@ -1,0 +1,101 @@
+"""The same administration on real Kafka and on our backend: every answer is the same, but for those listed here.
+
+Kafka's cluster is brought to the features that ours has: without eligible leader replicas (KIP-966), which a fresh 4.4
+comes with. What stays different is in docs/differences.md, by the name of the case.
+"""
+
+import asyncio
+from collections.abc import Callable, Container
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from backend.app import Backend, embedded
+from backend.net.offers import OFFERS
+from codec.api_keys import ApiKey
+from tests.support.address import Address
+from tests.support.admin_script import Ask, cases, run
+from tests.support.admin_wire import over
+from tests.support.kafka import KafkaCluster
+from tests.support.memory_backend import MemoryBackend
+
+DIFFERENT: Final = frozenset(
+    {
+        "describe configs: broker, every key",
+        "describe configs: loggers",
+        "alter configs: logger known",
+        "create acls: unknown type",
+        "create acls: operation unknown",
+        "describe acls: unknown type",
+        "delete acls: unknown type",
+        "delete acls: unknown operation",
+    }
+)
+CASES_MIN: Final = 150
+
+
+def test_the_script_is_long_and_the_page_lists_its_exceptions() -> None:
+    names = [case.name for case in cases()]
+    assert len(names) >= CASES_MIN
+    assert len(names) == len(set(names))
+    assert set(names) >= DIFFERENT
+    page = (Path(__file__).parents[2] / "docs" / "differences.md").read_text()
+    assert {name for name in names if f"`{name}`" in page} == DIFFERENT
+
+
+async def test_the_wire_adds_nothing_and_loses_nothing() -> None:
+    """Through listener, controller, log and replay the answers are those of the pure functions, API by API."""
+    offered = {case.name for case in cases() if case.api_key in OFFERS}
+    over_the_wire, in_memory = await _run_on_backend(offered), run(MemoryBackend().ask, _nothing, offered)
+    assert len(over_the_wire) >= CASES_MIN
+    assert over_the_wire == in_memory
+
+
+@pytest.mark.kafka
+def test_real_kafka_gives_the_same_answers() -> None:
+    ours, theirs = run(MemoryBackend().ask, _nothing), _run_on_kafka()
+    assert {name for name, answer in theirs.items() if answer != ours[name]} == DIFFERENT
+
+
+async def _run_on_backend(only: Container[str]) -> dict[str, Any]:
+    loop = asyncio.get_running_loop()
+    async with Backend(embedded()) as cluster:
+        broker = cluster.broker(1)
+
+        async def in_effect() -> None:
+            await broker.publication.reach_effect(cluster.head_offset)
+
+        def settle() -> None:
+            asyncio.run_coroutine_threadsafe(in_effect(), loop).result()
+
+        return await asyncio.to_thread(run, over(Address(*broker.address)), settle, only)
+
+
+def _run_on_kafka() -> dict[str, Any]:
+    overrides = {"num.partitions": 1, "default.replication.factor": 1}
+    with KafkaCluster(controllers=1, brokers=3, overrides=overrides) as cluster:
+        ask = over(cluster.brokers[1])
+        _forget_eligible_leader_replicas(cluster, ask)
+        return run(ask, _settled(cluster))
+
+
+def _forget_eligible_leader_replicas(cluster: KafkaCluster, ask: Ask) -> None:
+    feature = ("--feature", "eligible.leader.replicas.version=0")
+    cluster.tool(
+        "org.apache.kafka.tools.FeatureCommand", "--bootstrap-server", cluster.bootstrap, "downgrade", *feature
+    )
+    removal = {"name": "min.insync.replicas", "config_operation": 1, "value": None}
+    resource = {"resource_type": 4, "resource_name": "", "configs": [removal]}
+    answer = ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, {"resources": [resource], "validate_only": False})
+    assert answer is not None
+    assert answer["responses"][0]["error_code"] == 0
+    cluster.wait_caught_up(effective=True)
+
+
+def _settled(cluster: KafkaCluster) -> Callable[[], None]:
+    return lambda: cluster.wait_caught_up(effective=True)
+
+
+def _nothing() -> None:
+    """In memory a write is seen at once."""
