@@ -11,10 +11,11 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import model_validator
 
 from config import backend_rules, rules
-from config.sidecar import HOUR_MS, INT32_MAX, ListenerSecurity, Logging, Section
+from config.sidecar import HOUR_MS, INT32_MAX, Logging, Section, SecurityProtocol, Ssl
 from config.values import SPLIT_AT_COMMAS, Address, Entries, File, ReachableHost, Text, Whole
 
 Role: TypeAlias = Literal["controller", "broker"]
+ClientAuth: TypeAlias = Literal["none", "optional", "required"]
 ReadConsistency: TypeAlias = Literal["local", "linearizable"]
 
 NodeId: TypeAlias = Annotated[int, Whole(0, INT32_MAX)]
@@ -63,6 +64,16 @@ class Defaults(Section):
     """Replicas of its partitions, not more than there are brokers."""
 
 
+class BackendSecurity(Section):
+    """What clients of the brokers must speak."""
+
+    protocol: SecurityProtocol = "PLAINTEXT"
+    """Security protocol of the brokers' ports for clients."""
+    ssl: Ssl = Ssl()
+    client_auth: ClientAuth = "none"
+    """Whether clients must show a certificate."""
+
+
 class BackendAdmin(Section):
     """The HTTP listener for metrics and health."""
 
@@ -79,18 +90,18 @@ class BackendConfig(Section):
     """Cluster id, as clients see it; required."""
     data_dir: File | None = None
     """Directory for the metadata log; null keeps it in memory."""
-    nodes: Annotated[tuple[Node, ...], Entries(1, 100)]
     local: Annotated[tuple[NodeId, ...], Entries(1, 100), SPLIT_AT_COMMAS] | None = None
     """Ids of the nodes that this process runs; null for all."""
-    quorum: Quorum = Quorum()
     noop_interval_ms: Annotated[int, Whole(0, HOUR_MS)] = 500
     """Time between two NoOp records that keep positions moving; 0 for none."""
     state_wait_ms: Annotated[int, Whole(0, 300_000)] = 3000
     """Time that a broker waits for the token of a request before STALE_METADATA; 0 answers at once."""
     read_consistency: ReadConsistency = "local"
     """What reads without a token show: what the broker has, or all that was committed before."""
+    nodes: Annotated[tuple[Node, ...], Entries(1, 100)]
+    quorum: Quorum = Quorum()
     defaults: Defaults = Defaults()
-    security: ListenerSecurity = ListenerSecurity()
+    security: BackendSecurity = BackendSecurity()
     admin: BackendAdmin = BackendAdmin()
     logging: Logging = Logging()
 

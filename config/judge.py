@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from config import rules, unsupported
 from config.document import Plain, children
 from config.faults import KeyPath
-from config.keys import catalogue, key_at, spelled
+from config.keys import ANY, catalogue, key_at, spelled
 from config.rules import Broken
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -70,7 +70,7 @@ def _broken(model: type[BaseModel], details: ErrorDetails, table: unsupported.Un
 
 def _required_below(model: type[BaseModel], path: KeyPath) -> KeyPath:
     """The first key without a default in a section that is missing as a whole; `path` itself if it is no section."""
-    inside = (key for key in catalogue(model).values() if key.pattern[: len(path)] == path)
+    inside = (key for key in catalogue(model).values() if key.pattern[: len(path)] == path and ANY not in key.pattern)
     return next((key.pattern for key in inside if key.required and not key.is_section), path)
 
 

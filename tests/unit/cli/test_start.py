@@ -49,7 +49,7 @@ STARTS: dict[str, tuple[list[str | Path], dict[str, str]]] = {
 def test_modules_of_the_working_directory_are_never_taken_for_ours(trapped: Path, start: str) -> None:
     command, environment = STARTS[start]
     result = run(*command, "check", EXAMPLE, cwd=trapped, **environment)
-    assert (result.returncode, result.stdout, result.stderr) == (0, f"{EXAMPLE}: valid\n", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"{EXAMPLE}: valid sidecar configuration\n", "")
 
 
 def test_the_trap_works(trapped: Path) -> None:

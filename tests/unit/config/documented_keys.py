@@ -1,6 +1,6 @@
-"""The table of keys in docs/configuration.md, made from the models.
+"""The tables of keys in docs/configuration.md, made from the models: the sidecar's and the backend's.
 
-`python -m tests.unit.config.documented_keys` writes it into the page again, after a key has changed.
+`python -m tests.unit.config.documented_keys` writes them into the page again, after a key has changed.
 """
 
 from __future__ import annotations
@@ -8,14 +8,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from pydantic import BaseModel
+
+from config.backend import BackendConfig
 from config.keys import Key, catalogue, matches
 from config.sidecar import SidecarConfig
-from config.unsupported import UNSUPPORTED
+from config.unsupported import BACKEND_UNSUPPORTED, UNSUPPORTED, Unsupported
 from config.values import HostPort, PortRange
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "configuration.md"
-_BEGIN: Final = "<!-- keys: begin -->\n"
-_END: Final = "<!-- keys: end -->\n"
+MODELS: Final[dict[str, tuple[type[BaseModel], Unsupported]]] = {
+    "keys": (SidecarConfig, UNSUPPORTED),
+    "backend keys": (BackendConfig, BACKEND_UNSUPPORTED),
+}
+"""Mark in the page to what stands there."""
 _KINDS: Final = {
     bool: "`true`, `false`",
     HostPort: "`HOST:PORT`",
@@ -25,24 +31,35 @@ _KINDS: Final = {
 }
 
 
-def table() -> str:
+def table(mark: str = "keys") -> str:
     """One heading a top level section, one row a key."""
+    model, unsupported = MODELS[mark]
     lines: list[str] = []
     group = None
-    for pattern, key in catalogue(SidecarConfig).items():
+    for pattern, key in catalogue(model).items():
         if key.is_section:
             continue
         top = pattern[0] if len(pattern) > 1 else "others"
         if top != group:
             group = top
             lines += ["", f"### {top}", "", "| Key | Default | Unit | Accepts | Meaning |", "|---|---|---|---|---|"]
-        lines.append(f"| {' | '.join((f'`{key}`', _default(key), key.unit, _accepts(key), key.description))} |")
+        lines.append(
+            f"| {' | '.join((f'`{key}`', _default(key), key.unit, _accepts(key, unsupported), key.description))} |"
+        )
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def documented_table(page: str) -> str:
+def documented_table(page: str, mark: str = "keys") -> str:
     """The table as the page has it."""
-    return page.partition(_BEGIN)[2].partition(_END)[0]
+    return page.partition(_begin(mark))[2].partition(_end(mark))[0]
+
+
+def _begin(mark: str) -> str:
+    return f"<!-- {mark}: begin -->\n"
+
+
+def _end(mark: str) -> str:
+    return f"<!-- {mark}: end -->\n"
 
 
 def _default(key: Key) -> str:
@@ -59,8 +76,8 @@ def _yaml(value: object) -> str:
             return str(value)
 
 
-def _accepts(key: Key) -> str:
-    accepted = next((values for pattern, values in UNSUPPORTED.items() if matches(pattern, key.pattern)), None)
+def _accepts(key: Key, unsupported: Unsupported) -> str:
+    accepted = next((values for pattern, values in unsupported.items() if matches(pattern, key.pattern)), None)
     if accepted is not None and len(accepted) == 1:
         return "the default only, so far"
     if key.choices:
@@ -78,9 +95,11 @@ def _quoted(words: tuple[str, ...] | list[str]) -> str:
 
 def main() -> None:
     page = PAGE.read_text()
-    before, _, rest = page.partition(_BEGIN)
-    after = rest.partition(_END)[2]
-    PAGE.write_text(before + _BEGIN + table() + _END + after)
+    for mark in MODELS:
+        before, _, rest = page.partition(_begin(mark))
+        after = rest.partition(_end(mark))[2]
+        page = before + _begin(mark) + table(mark) + _end(mark) + after
+    PAGE.write_text(page)
 
 
 if __name__ == "__main__":
