@@ -60,5 +60,5 @@ def _table(api_key: int, tables: Callable[[int], Message]) -> Message:
 def _decode_whole(table: Message, api_version: int, body: bytes, offset: int) -> dict[str, Any]:
     value, end = decoder(table, api_version)(body, offset)
     if end != len(body):
-        raise CodecError(end, f"{table.api_key.name} {table.direction}", f"{len(body) - end} bytes left over")
+        raise CodecError(end, table.title, f"{len(body) - end} bytes left over")
     return value

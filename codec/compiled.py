@@ -11,11 +11,11 @@ from typing import Any
 from codec.decoding import struct_decoder
 from codec.encoding import struct_encoder
 from codec.errors import CodecError
-from codec.schema import Message
+from codec.schema import Table
 
 
 @cache
-def decoder(message: Message, version: int) -> Callable[[bytes, int], tuple[dict[str, Any], int]]:
+def decoder(table: Table, version: int) -> Callable[[bytes, int], tuple[dict[str, Any], int]]:
     """A function from a buffer and an offset to the body's fields and the offset after them.
 
     The dict has snake_case names and exactly the fields of this version. A uuid is 16 bytes. Tagged fields that are
@@ -25,12 +25,12 @@ def decoder(message: Message, version: int) -> Callable[[bytes, int], tuple[dict
     Raises:
         CodecError: The table does not describe this version.
     """
-    check_version(message, version)
-    return struct_decoder(message.body, version, message.is_flexible(version), "")
+    check_version(table, version)
+    return struct_decoder(table.body, version, table.is_flexible(version), "")
 
 
 @cache
-def encoder(message: Message, version: int) -> Callable[[Mapping[str, Any]], bytes]:
+def encoder(table: Table, version: int) -> Callable[[Mapping[str, Any]], bytes]:
     """A function from a mapping of fields to the bytes of the body.
 
     A missing key takes the field's default, keys that the version does not have are ignored, tagged fields equal to
@@ -39,30 +39,26 @@ def encoder(message: Message, version: int) -> Callable[[Mapping[str, Any]], byt
     Raises:
         CodecError: The table does not describe this version.
     """
-    check_version(message, version)
-    encode_body = struct_encoder(message.body, version, message.is_flexible(version), "")
+    check_version(table, version)
+    encode_body = struct_encoder(table.body, version, table.is_flexible(version), "")
 
     def encode(value: Mapping[str, Any]) -> bytes:
         out = bytearray()
         try:
             encode_body(value, out)
         except (TypeError, AttributeError) as error:
-            raise CodecError(
-                0, f"{message.api_key.name} {message.direction}", f"a value of another shape: {error}"
-            ) from error
+            raise CodecError(0, table.title, f"a value of another shape: {error}") from error
         return bytes(out)
 
     return encode
 
 
-def check_version(message: Message, version: int) -> None:
+def check_version(table: Table, version: int) -> None:
     """Refuse a version that the table does not describe.
 
     Raises:
         CodecError: Names the versions that it does.
     """
-    if version not in message.versions:
-        covered = f"{message.versions.first} to {message.versions.last}"
-        raise CodecError(
-            0, f"{message.api_key.name} {message.direction}", f"no version {version}; the table has {covered}"
-        )
+    if version not in table.versions:
+        covered = f"{table.versions.first} to {table.versions.last}"
+        raise CodecError(0, table.title, f"no version {version}; the table has {covered}")

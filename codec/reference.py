@@ -14,13 +14,13 @@ import construct as c
 from codec.compiled import check_version
 from codec.errors import CodecError
 from codec.primitives import STRING_BYTES_MAX
-from codec.schema import Array, Field, Message, Scalar, Struct
+from codec.schema import Array, Field, Scalar, Struct, Table
 
 _TAGS: Final = "(tags)"
 _UNKNOWN_TAGS: Final = "unknown_tags"
 
 
-def parse(message: Message, version: int, body: bytes) -> dict[str, Any]:
+def parse(table: Table, version: int, body: bytes) -> dict[str, Any]:
     """What `codec.compiled.decoder` returns for a whole body.
 
     Raises:
@@ -28,35 +28,35 @@ def parse(message: Message, version: int, body: bytes) -> dict[str, Any]:
     """
     stream = io.BytesIO(body)
     try:
-        value = construct_of(message, version).parse_stream(stream)
+        value = construct_of(table, version).parse_stream(stream)
     except (c.ConstructError, UnicodeDecodeError) as error:
-        raise CodecError(stream.tell(), f"{message.api_key.name} {message.direction}", str(error)) from error
+        raise CodecError(stream.tell(), table.title, str(error)) from error
     if stream.tell() != len(body):
-        raise CodecError(stream.tell(), f"{message.api_key.name} {message.direction}", "bytes left over")
+        raise CodecError(stream.tell(), table.title, "bytes left over")
     return _plain(value)  # type: ignore[no-any-return]
 
 
-def build(message: Message, version: int, value: Mapping[str, Any]) -> bytes:
+def build(table: Table, version: int, value: Mapping[str, Any]) -> bytes:
     """What `codec.compiled.encoder` returns.
 
     Raises:
         CodecError: The value does not fit.
     """
     try:
-        return construct_of(message, version).build(value)  # type: ignore[no-any-return]
+        return construct_of(table, version).build(value)  # type: ignore[no-any-return]
     except (c.ConstructError, UnicodeEncodeError, TypeError, AttributeError) as error:
-        raise CodecError(0, f"{message.api_key.name} {message.direction}", str(error)) from error
+        raise CodecError(0, table.title, str(error)) from error
 
 
 @cache
-def construct_of(message: Message, version: int) -> Any:
+def construct_of(table: Table, version: int) -> Any:
     """The construct object of a body.
 
     Raises:
         CodecError: The table does not describe this version.
     """
-    check_version(message, version)
-    return _struct(message.body, version, message.is_flexible(version))
+    check_version(table, version)
+    return _struct(table.body, version, table.is_flexible(version))
 
 
 def _checked(subcon: Any, holds: Callable[[Any], bool]) -> Any:

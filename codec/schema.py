@@ -157,10 +157,45 @@ class Message:
     def __repr__(self) -> str:
         return f"<table of the {self.api_key.name} {self.direction}>"
 
+    @property
+    def title(self) -> str:
+        """What errors call it."""
+        return f"{self.api_key.name} {self.direction}"
+
     def is_flexible(self, version: int) -> bool:
         """Whether this version has compact lengths and tagged fields (KIP-482)."""
         return self.flexible is not None and version in self.flexible
 
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Record:
+    """The value of a record in a log, in all the versions that Kafka 3.9 to 4.4 write; compared by identity.
+
+    Attributes:
+        type_id: Its number, among the metadata records or among the control records.
+        title: Kafka's name for it, as errors show it.
+        versions: Which versions the table describes.
+        flexible: In which of them lengths are compact and tagged fields exist, or None for in none.
+        body: The fields.
+    """
+
+    type_id: int
+    title: str
+    versions: Versions
+    flexible: Versions | None
+    body: Struct
+
+    def __repr__(self) -> str:
+        return f"<table of {self.title}>"
+
+    def is_flexible(self, version: int) -> bool:
+        """Whether this version has compact lengths and tagged fields (KIP-482)."""
+        return self.flexible is not None and version in self.flexible
+
+
+Table = Message | Record
+"""Whatever the codec reads and writes by a table."""
 
 _ZERO: Final[dict[Scalar, Default]] = {
     Scalar.BOOL: False,
@@ -226,6 +261,17 @@ def request(api_key: ApiKey, versions: str, *fields: Field, flexible: str | None
 def response(api_key: ApiKey, versions: str, *fields: Field, flexible: str | None) -> Message:
     """The table of a response body; `flexible` is the range with compact lengths and tagged fields."""
     return _message(api_key, "response", versions, fields, flexible)
+
+
+def record(type_id: int, title: str, versions: str, *fields: Field, flexible: str | None) -> Record:
+    """The table of a record; `flexible` is the range with compact lengths and tagged fields."""
+    return Record(
+        type_id=type_id,
+        title=title,
+        versions=Versions.parse(versions),
+        flexible=None if flexible is None else Versions.parse(flexible),
+        body=Struct(fields),
+    )
 
 
 def _field(

@@ -1,4 +1,4 @@
-"""Reads Kafka's message definitions where Kafka ships them: JSON with comments, inside the kafka-clients jar.
+"""Reads Kafka's definitions where Kafka ships them: JSON with comments, inside the clients and metadata jars.
 
 They stay there; nothing of them is kept in this repository.
 """
@@ -15,14 +15,24 @@ from codec.schema import Versions
 Definition = Mapping[str, Any]
 
 _MESSAGES: Final = "common/message/"
+_METADATA: Final = "common/metadata/"
 _COMMENT_LINE: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
 _WORD_START: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def definitions(libs: Path, version: str) -> list[Definition]:
-    """Every definition in the clients' jar of that version."""
-    with zipfile.ZipFile(libs / f"kafka-clients-{version}.jar") as jar:
-        names = sorted(n for n in jar.namelist() if n.startswith(_MESSAGES) and n.endswith(".json"))
+    """Every definition in the clients' jar of that version: requests, answers, control records."""
+    return _read(libs / f"kafka-clients-{version}.jar", _MESSAGES)
+
+
+def metadata_definitions(libs: Path, version: str) -> list[Definition]:
+    """Every definition of a metadata record of that version."""
+    return _read(libs / f"kafka-metadata-{version}.jar", _METADATA)
+
+
+def _read(path: Path, folder: str) -> list[Definition]:
+    with zipfile.ZipFile(path) as jar:
+        names = sorted(n for n in jar.namelist() if n.startswith(folder) and n.endswith(".json"))
         return [json.loads(_COMMENT_LINE.sub("", jar.read(name).decode())) for name in names]
 
 

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from codec.control_records import CONTROL_TABLES
+from codec.metadata_records import METADATA_TABLES
 from codec.registry import known_versions, request_table, response_table
-from codec.schema import Array, Field, Message, Scalar, Struct
+from codec.schema import Array, Field, Message, Scalar, Struct, Table
 
 UNKNOWN_TAG_MIN: Final = 100
 
@@ -40,9 +42,15 @@ def every_table() -> list[tuple[Message, int]]:
     return tables
 
 
+def every_record() -> list[tuple[Table, int]]:
+    """Each table of a metadata or control record, in each version that it describes."""
+    tables = (*METADATA_TABLES.values(), *CONTROL_TABLES.values())
+    return [(table, version) for table in tables for version in range(table.versions.first, table.versions.last + 1)]
+
+
 @cache
 def values(
-    message: Message,
+    message: Table,
     version: int,
     scalars: tuple[tuple[str, st.SearchStrategy[Any]], ...] = (),
     *,
@@ -51,7 +59,7 @@ def values(
     """Values of a body: what a decoder returns for its own encoding.
 
     Args:
-        message: The table.
+        message: The table, of a message or of a record.
         version: A version that it describes.
         scalars: Pairs of a field name and what to draw for it in place of its type's strategy.
         unknown: Whether to add tagged fields that no table knows.
@@ -59,9 +67,9 @@ def values(
     return _struct(message.body, version, message.is_flexible(version) and unknown, dict(scalars))
 
 
-def messages(*, unknown: bool = True) -> st.SearchStrategy[tuple[Message, int, dict[str, Any]]]:
-    """Any table in any of its versions, and a value of it."""
-    return st.sampled_from(every_table()).flatmap(
+def messages(*, unknown: bool = True) -> st.SearchStrategy[tuple[Table, int, dict[str, Any]]]:
+    """Any table, of messages and of records, in any of its versions, and a value of it."""
+    return st.sampled_from([*every_table(), *every_record()]).flatmap(
         lambda of: values(of[0], of[1], unknown=unknown).map(lambda value: (of[0], of[1], value))
     )
 

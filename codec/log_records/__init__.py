@@ -1,0 +1,1 @@
+"""The tables of what stands in logs: metadata records and control records, grouped by what they are about."""
