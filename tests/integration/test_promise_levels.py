@@ -25,7 +25,7 @@ pytestmark = pytest.mark.kafka
 
 ALICE = PlainLogin.of("alice")
 LAG_MS = 500
-ROUNDS = 70
+ROUNDS = 30
 COPIES = 10
 SCOPE_ROUNDS = 4
 SCOPE_COPIES = 10
