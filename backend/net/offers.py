@@ -46,6 +46,7 @@ OFFERS: Final[Mapping[int, Offer]] = {
     ApiKey.CREATE_ACLS: Offer(1, 3, AnsweredBy.CONTROLLER),
     ApiKey.DELETE_ACLS: Offer(1, 3, AnsweredBy.CONTROLLER),
     ApiKey.DESCRIBE_CONFIGS: Offer(1, 4, AnsweredBy.IMAGE),
+    ApiKey.ALTER_CONFIGS: Offer(0, 2, AnsweredBy.CONTROLLER),
     ApiKey.DESCRIBE_LOG_DIRS: Offer(1, 5, AnsweredBy.IMAGE),
     ApiKey.CREATE_PARTITIONS: Offer(0, 3, AnsweredBy.CONTROLLER),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: Offer(1, 3, AnsweredBy.IMAGE),

@@ -109,6 +109,7 @@ REFUSALS: Final[Mapping[int, Refusal]] = {
     ApiKey.CREATE_TOPICS: _per_item("topics", "topics", "name"),
     ApiKey.DELETE_TOPICS: _delete_topics,
     ApiKey.CREATE_PARTITIONS: _per_item("topics", "results", "name"),
+    ApiKey.ALTER_CONFIGS: _per_item("resources", "responses", *_CONFIG_RESOURCE),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _per_item("resources", "responses", *_CONFIG_RESOURCE),
     ApiKey.CREATE_ACLS: _per_item("creations", "results"),
     ApiKey.DELETE_ACLS: _per_item("filters", "filter_results"),

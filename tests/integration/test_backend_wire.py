@@ -248,6 +248,7 @@ WRITES: Final[Mapping[int, Mapping[str, Any]]] = {
     ApiKey.CREATE_TOPICS: {"topics": [{"name": "x", "num_partitions": 1, "replication_factor": 1}]},
     ApiKey.DELETE_TOPICS: {"topics": [{"name": "orders"}], "topic_names": ["orders"]},
     ApiKey.CREATE_PARTITIONS: {"topics": [{"name": "orders", "count": 2, "assignments": None}]},
+    ApiKey.ALTER_CONFIGS: {"resources": [{"resource_type": 2, "resource_name": "orders", "configs": []}]},
     ApiKey.INCREMENTAL_ALTER_CONFIGS: {"resources": [{"resource_type": 2, "resource_name": "orders", "configs": []}]},
     ApiKey.CREATE_ACLS: {
         "creations": [

@@ -290,6 +290,14 @@ async def test_what_is_not_offered_closes_the_connection(api_key: int, api_versi
         await Side().apis.answer(payload)
 
 
+async def test_bytes_behind_the_body_are_ignored_as_kafka_does() -> None:
+    """librdkafka's Metadata request has three of them."""
+    header = RequestHeader(api_key=ApiKey.METADATA, api_version=12, correlation_id=1)
+    payload = encode_request_header(header) + encode_request(ApiKey.METADATA, 12, {"topics": None}) + bytes(3)
+    answered = await Side().apis.answer(payload)
+    assert decode_response(ApiKey.METADATA, 12, answered, read_response_header(answered, 3, 12)[1])["topics"] == []
+
+
 async def test_a_malformed_request_closes_the_connection() -> None:
     payload = encode_request_header(RequestHeader(api_key=ApiKey.METADATA, api_version=13, correlation_id=1))
     with pytest.raises(CodecError):

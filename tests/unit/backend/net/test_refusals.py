@@ -30,6 +30,7 @@ REQUESTS: Final[Mapping[int, Mapping[str, Any]]] = {
     ApiKey.CREATE_TOPICS: {"topics": [{"name": "orders", "num_partitions": 1, "replication_factor": 1}]},
     ApiKey.DELETE_TOPICS: {"topic_names": ["orders"], "topics": [{"name": "orders"}, {"topic_id": TOPIC_ID}]},
     ApiKey.CREATE_PARTITIONS: {"topics": [{"name": "orders", "count": 2}]},
+    ApiKey.ALTER_CONFIGS: CONFIG_RESOURCES,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: CONFIG_RESOURCES,
     ApiKey.CREATE_ACLS: {"creations": [ACL, ACL]},
     ApiKey.DELETE_ACLS: {"filters": [{}]},
@@ -42,19 +43,18 @@ REQUESTS: Final[Mapping[int, Mapping[str, Any]]] = {
 }
 """One request of each API that has to name something; the others go without a field."""
 
+CONFIG_ERRORS: Final = [
+    {"resource_type": 2, "resource_name": "orders"},
+    {"resource_type": 4, "resource_name": "1"},
+]
 PER_ITEM: Final[Mapping[int, list[dict[str, Any]]]] = {
     ApiKey.METADATA: [{"name": "orders"}, {"name": "bills"}],
-    ApiKey.DESCRIBE_CONFIGS: [
-        {"resource_type": 2, "resource_name": "orders"},
-        {"resource_type": 4, "resource_name": "1"},
-    ],
+    ApiKey.DESCRIBE_CONFIGS: CONFIG_ERRORS,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: [{"name": "orders"}, {"name": "bills"}],
     ApiKey.CREATE_TOPICS: [{"name": "orders"}],
     ApiKey.CREATE_PARTITIONS: [{"name": "orders"}],
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: [
-        {"resource_type": 2, "resource_name": "orders"},
-        {"resource_type": 4, "resource_name": "1"},
-    ],
+    ApiKey.ALTER_CONFIGS: CONFIG_ERRORS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: CONFIG_ERRORS,
     ApiKey.CREATE_ACLS: [{}, {}],
     ApiKey.DELETE_ACLS: [{}],
     ApiKey.ALTER_CLIENT_QUOTAS: [{"entity": ENTITY}],
