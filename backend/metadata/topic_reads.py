@@ -24,6 +24,9 @@ def metadata(api_version: int, request: Mapping[str, Any], reader: Reader) -> Bo
     """Metadata (3), all versions."""
     asked = request["topics"]
     everything = asked is None or (api_version == 0 and not asked)
+    code = ErrorCode.NONE if everything else _fault(api_version, asked)
+    if code is not ErrorCode.NONE:
+        return _refused(code, asked)
     topics = _all_topics(api_version, reader) if everything else _asked_topics(api_version, asked, reader)
     if request.get("include_topic_authorized_operations"):
         for topic in topics:
@@ -45,6 +48,23 @@ def metadata(api_version: int, request: Mapping[str, Any], reader: Reader) -> Bo
         "cluster_authorized_operations": cluster_operations() if with_cluster else NOT_ASKED,
         "error_code": ErrorCode.NONE.value,
     }
+
+
+def _fault(api_version: int, asked: Iterable[Mapping[str, Any]]) -> ErrorCode:
+    """Ids came with v12, though v10 and v11 have a place for them; and without any id, every topic needs a name."""
+    nameless = any(topic["name"] is None for topic in asked)
+    by_id = any(topic.get("topic_id", UUID_ZERO) != UUID_ZERO for topic in asked)
+    if api_version < 12 and (nameless or by_id):
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.UNKNOWN_SERVER_ERROR if nameless and not by_id else ErrorCode.NONE
+
+
+def _refused(code: ErrorCode, asked: Iterable[Mapping[str, Any]]) -> Body:
+    topics = [
+        {**_no_topic(code, topic["name"] or "", topic.get("topic_id", UUID_ZERO)), "is_internal": False}
+        for topic in asked
+    ]
+    return {"topics": topics, "error_code": code.value}
 
 
 def controller_id(reader: Reader) -> int:

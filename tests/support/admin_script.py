@@ -101,7 +101,7 @@ def _without_placement(partition: Mapping[str, Any]) -> dict[str, Any]:
 ASSIGNED: Final = frozenset({"placed"})
 """The topics whose replicas the script itself assigns."""
 _ORDERED: Final = frozenset({"synonyms", "replica_nodes"})
-_LOCAL: Final = frozenset({"cluster_id", "controller_id", "log_dir", "total_bytes", "usable_bytes"})
+_LOCAL: Final = frozenset({"throttle_time_ms", "cluster_id", "controller_id", "log_dir", "total_bytes", "usable_bytes"})
 
 
 def _with_ids(value: Any, ids: Mapping[str, bytes]) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from codec.api_keys import ApiKey
 from tests.support.admin_cases.case import (
     NO_SUCH_ID,
+    UUID_ZERO,
     Body,
     Case,
     IdOf,
@@ -45,6 +46,11 @@ def metadata() -> Iterator[Case]:
     )
     yield ask("creation allowed", 12, names("nobody"), allow_auto_topic_creation=True)
     yield ask("operations of unknown id", 12, [{"topic_id": NO_SUCH_ID, "name": None}], **_OPERATIONS)
+    for version in (10, 11, 12):
+        yield ask("neither name nor id", version, [{"topic_id": UUID_ZERO, "name": None}])
+        yield ask("neither and a name", version, [{"topic_id": UUID_ZERO, "name": None}, {"name": "placed"}])
+    yield ask("by id, too early", 10, [{"topic_id": IdOf("placed"), "name": "placed"}])
+    yield ask("by id, too early", 11, [{"topic_id": IdOf("placed"), "name": None}, {"name": "orders"}])
     yield _page("all", [])
     yield _page("one", names("placed"))
     yield _page("unknown and invalid", names("nobody", "a b", "placed"))
