@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from backend.metadata.cluster import endpoint
 from backend.metadata.operations import NOT_ASKED, cluster_operations
-from backend.metadata.reader import Reader
+from backend.metadata.reader import ANONYMOUS, Reader
 from backend.metadata.topic_reads import controller_id
 from backend.metadata.writes import Body
 from codec.error_codes import ErrorCode
@@ -13,6 +13,7 @@ from codec.error_codes import ErrorCode
 BROKERS: Final = 1
 CONTROLLERS: Final = 2
 _PLAINTEXT: Final = 0
+_SSL: Final = 1
 NO_SIZE: Final = -1
 
 
@@ -80,10 +81,11 @@ def describe_log_dirs(request: Mapping[str, Any], reader: Reader) -> Body:
 
 
 def describe_delegation_token(reader: Reader) -> Body:
-    """DescribeDelegationToken (41): tokens are off; on a listener without a login Kafka does not even say that."""
+    """DescribeDelegationToken (41): tokens are off; to a client that has no name Kafka does not even say that."""
     broker = reader.image.cluster.brokers.get(reader.node_id)
     point = None if broker is None else endpoint(broker, reader.listener_name)
-    if point is None or point.security_protocol == _PLAINTEXT:
+    protocol = _PLAINTEXT if point is None else point.security_protocol
+    if protocol == _PLAINTEXT or (protocol == _SSL and reader.principal == ANONYMOUS):
         code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     else:
         code = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import Final, final
 
 from backend.metadata.image import Image
+
+ANONYMOUS: Final = "User:ANONYMOUS"
+"""A client that nobody asked who it is."""
 
 
 @final
@@ -26,6 +29,6 @@ class Reader:
     acting: Image
     node_id: int
     listener_name: str = "PLAINTEXT"
-    principal: str = "User:ANONYMOUS"
+    principal: str = ANONYMOUS
     static_configs: Mapping[str, str] = field(default_factory=dict)
     log_dir: str = "/tidegate"
