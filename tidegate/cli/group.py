@@ -25,6 +25,7 @@ COMMANDS: Final[Mapping[str, Row]] = MappingProxyType(
         "demo": Row("tidegate.cli.demo", "demo", "Show stale reads, and their end."),
         "status": Row("tidegate.cli.status", "status", "Show what a running sidecar knows."),
         "lag": Row("tidegate.cli.lag", "lag", "Show how far each broker is behind the head."),
+        "inspect": Row("tidegate.cli.inspect", "inspect", "Show frames, captures and log segments as trees."),
         "check": Row("tidegate.cli.check", "check", "Validate a configuration of sidecar or backend."),
         "schema": Row("tidegate.cli.schema", "schema", "Print the JSON Schema of a configuration."),
     }
