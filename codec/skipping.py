@@ -1,17 +1,20 @@
 """From a table to a short program that finds the end of a value without decoding it.
 
 A program is the sequence of steps for one struct: pass so many bytes, then skip by a length prefix, or an array, or
-tagged fields. One interpreter runs it, and notes error codes on the way. The cost follows the number of elements, never
-the number of bytes: a megabyte of records is one addition. Because a program is data, an interpreter that stops and
-goes on between chunks can run the same programs.
+tagged fields. The interpreter here runs it over a whole buffer and notes error codes on the way; `codec.chunked_walk`
+runs the same programs over chunks. The cost follows the number of elements, never the number of bytes: a megabyte of
+records is one addition. Most partitions of an answer look the same, no error and nothing but records, so a program also
+says how to tell that at one glance (`Leap`).
 
 Used by `codec.walk` and `codec.splice`. What the skipper accepts is a superset of what `codec.decoding` accepts: it
 does not look into strings and tagged fields.
 """
 
 import enum
+import itertools
 import struct
-from typing import Final, NamedTuple, final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, final
 
 from codec.errors import Truncated
 from codec.layout import SIZE
@@ -48,10 +51,34 @@ class Step(NamedTuple):
     passed: int
     error_at: int
     kind: Kind
-    inner: "Program" = ()
+    inner: "Program | None" = None
 
 
-Program = tuple[Step, ...]
+@final
+class Leap(NamedTuple):
+    """What a struct nearly always looks like: no error, and every part of varying size empty but one.
+
+    Attributes:
+        marks: Unpacks the error codes and the lengths that are nearly always zero.
+        usual: What `marks` then gives.
+        length_at: Where the length of the one part stands, from the start of the struct.
+        compact: Whether that length is a varint, plus one.
+        rest: The steps after that part.
+    """
+
+    marks: Callable[[bytes, int], tuple[Any, ...]]
+    usual: frozenset[tuple[Any, ...]]
+    length_at: int
+    compact: bool
+    rest: tuple[Step, ...]
+
+
+@final
+class Program(NamedTuple):
+    """The steps of one struct, and the leap over most of them, where there is one."""
+
+    steps: tuple[Step, ...]
+    leap: Leap | None
 
 
 def skip_program(
@@ -64,14 +91,15 @@ def skip_program(
         version: The API version.
         flexible: Whether that version is flexible.
         tags: Whether to skip the struct's tagged section too.
-        watch: Whether an `error_code` among these very fields is noted; those of array elements always are.
+        watch: Whether the error codes among these very fields are noted; those of array elements always are.
     """
     steps: list[Step] = []
     for field in Struct(fields).untagged(version):
         steps += _field_steps(field, version, flexible, watch)
     if tags and flexible:
         steps.append(Step(0, -1, Kind.TAGS))
-    return _fused(steps)
+    fused = _fused(steps)
+    return Program(fused, _leap(fused))
 
 
 def skip(buffer: bytes, offset: int, program: Program, error_codes: set[int], field: str) -> int:
@@ -96,6 +124,8 @@ _SHORT_BYTES: Final = Kind.SHORT_BYTES
 _COMPACT_ARRAY: Final = Kind.COMPACT_ARRAY
 _ARRAY: Final = Kind.ARRAY
 _TAGS: Final = Kind.TAGS
+_NONE: Final = Program((), None)
+_ONLY_TAGS: Final = (Step(0, -1, Kind.TAGS),)
 _int16 = struct.Struct(">h").unpack_from
 _int32 = struct.Struct(">i").unpack_from
 
@@ -106,8 +136,29 @@ def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: 
     Nothing is checked that need not be: reading beyond the end raises IndexError or struct.error, skipping beyond it
     shows in the result, and since every struct that comes here is read somewhere, no count outruns the buffer.
     """
+    steps, leap = program
+    if leap is not None:
+        marks, usual, length_at, compact, rest = leap
+        only_tags = rest is _ONLY_TAGS
     for _ in range(count):
-        for passed, error_at, kind, inner in program:
+        todo = steps
+        if leap is not None and marks(buffer, offset) in usual:
+            offset += length_at
+            if not compact:
+                length = _int32(buffer, offset)[0]
+                offset += 4 if length < 0 else 4 + length
+            elif (length := buffer[offset]) < 0x80:
+                offset += length or 1
+            elif 0 < (high := buffer[offset + 1]) < 0x80:
+                offset += (length & 0x7F | high << 7) + 1
+            else:
+                length, offset = read_unsigned_varint(buffer, offset, field)
+                offset += length and length - 1
+            if only_tags and not buffer[offset]:
+                offset += 1
+                continue
+            todo = rest
+        for passed, error_at, kind, inner in todo:
             if error_at >= 0:
                 at = offset + error_at
                 if buffer[at + 1] or buffer[at]:
@@ -121,14 +172,15 @@ def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: 
                     offset += length or 1
                 else:
                     length, offset = read_unsigned_varint(buffer, offset, field)
-                    offset += length - 1
+                    offset += length and length - 1
             elif kind is _COMPACT_ARRAY:
                 elements = buffer[offset]
                 if elements < 2:
                     offset += 1
                 else:
                     elements, offset = read_unsigned_varint(buffer, offset, field)
-                    offset = _skip_elements(buffer, offset, elements - 1, inner, error_codes, field)
+                    if elements > 1:
+                        offset = _skip_elements(buffer, offset, elements - 1, inner or _NONE, error_codes, field)
             elif kind is _LONG_BYTES:
                 length = _int32(buffer, offset)[0]
                 offset += 4 if length < 0 else 4 + length
@@ -136,38 +188,43 @@ def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: 
                 elements = _int32(buffer, offset)[0]
                 offset += 4
                 if elements > 0:
-                    offset = _skip_elements(buffer, offset, elements, inner, error_codes, field)
+                    offset = _skip_elements(buffer, offset, elements, inner or _NONE, error_codes, field)
             elif kind is _SHORT_BYTES:
                 length = _int16(buffer, offset)[0]
                 offset += 2 if length < 0 else 2 + length
             elif kind is not _NOTHING:
                 is_null = buffer[offset] > 0x7F
-                offset = offset + 1 if is_null else _run(buffer, offset + 1, 1, inner, error_codes, field)
+                offset = offset + 1 if is_null else _run(buffer, offset + 1, 1, inner or _NONE, error_codes, field)
     return offset
 
 
 def _skip_elements(buffer: bytes, offset: int, count: int, program: Program, error_codes: set[int], field: str) -> int:
-    if len(program) == 1 and program[0].kind is _NOTHING and program[0].error_at < 0:
-        return offset + count * program[0].passed
+    step = program.steps[0]
+    if step.kind is _NOTHING and step.error_at < 0 and len(program.steps) == 1:
+        return offset + count * step.passed
     return _run(buffer, offset, count, program, error_codes, field)
 
 
-def _field_steps(field: Field, version: int, flexible: bool, watch: bool) -> Program:
+_BYTES: Final = frozenset({Kind.COMPACT_BYTES, Kind.LONG_BYTES})
+_WATCHED: Final = frozenset({"error_code", "acknowledge_error_code"})
+
+
+def _field_steps(field: Field, version: int, flexible: bool, watch: bool) -> tuple[Step, ...]:
     match field.type:
         case Array():
             return (_array_step(field.type.element, version, flexible),)
         case Struct():
             inner = skip_program(field.type.fields, version, flexible, tags=True, watch=watch)
-            return (Step(0, -1, Kind.NULLABLE_STRUCT, inner),) if field.nullable_in(version) else inner
+            return (Step(0, -1, Kind.NULLABLE_STRUCT, inner),) if field.nullable_in(version) else inner.steps
         case _:
-            return (_scalar_step(field.type, flexible, watch and field.name == "error_code"),)
+            return (_scalar_step(field.type, flexible, watch and field.name in _WATCHED),)
 
 
 def _array_step(element: Scalar | Struct, version: int, flexible: bool) -> Step:
     if isinstance(element, Struct):
         inner = skip_program(element.fields, version, flexible, tags=True, watch=True)
     else:
-        inner = (_scalar_step(element, flexible, False),)
+        inner = Program((_scalar_step(element, flexible, False),), None)
     kind = Kind.COMPACT_ARRAY if flexible else Kind.ARRAY
     return Step(0, -1, kind, inner)
 
@@ -180,7 +237,50 @@ def _scalar_step(of: Scalar, flexible: bool, watch: bool) -> Step:
     return Step(0, -1, Kind.SHORT_BYTES if of is Scalar.STRING else Kind.LONG_BYTES)
 
 
-def _fused(steps: list[Step]) -> Program:
+_USUAL: Final[dict[Kind, tuple[str, int, tuple[int, ...]]]] = {
+    Kind.COMPACT_BYTES: ("B", 1, (0, 1)),
+    Kind.COMPACT_ARRAY: ("B", 1, (0, 1)),
+    Kind.TAGS: ("B", 1, (0,)),
+    Kind.SHORT_BYTES: ("h", 2, (-1, 0)),
+    Kind.LONG_BYTES: ("i", 4, (-1, 0)),
+    Kind.ARRAY: ("i", 4, (-1, 0)),
+}
+"""How each kind looks when it is empty: format, bytes, and the numbers that stand for it."""
+
+
+def _leap(steps: tuple[Step, ...]) -> Leap | None:
+    """The leap to the last step that skips bytes, for structs with an error code; None where it would not come off."""
+    last = max((at for at, step in enumerate(steps) if step.kind in _BYTES), default=-1)
+    before = steps[: last + 1]
+    if last < 0 or not any(step.error_at >= 0 for step in before):
+        return None
+    if any(step.kind not in _USUAL for step in before[:-1] if step.kind is not Kind.NOTHING):
+        return None
+    marks, size = ">", 0
+    usual: list[tuple[int, ...]] = []
+    for step in before:
+        if step.error_at >= 0:
+            marks += f"{step.error_at}xh{step.passed - step.error_at - 2}x"
+            usual.append((0,))
+        else:
+            marks += f"{step.passed}x"
+        size += step.passed
+        if step is not before[-1] and step.kind is not Kind.NOTHING:
+            character, width, empty = _USUAL[step.kind]
+            marks += character
+            usual.append(empty)
+            size += width
+    rest = steps[last + 1 :]
+    return Leap(
+        marks=struct.Struct(marks).unpack_from,
+        usual=frozenset(itertools.product(*usual)),
+        length_at=size,
+        compact=steps[last].kind is Kind.COMPACT_BYTES,
+        rest=_ONLY_TAGS if rest == _ONLY_TAGS else rest,
+    )
+
+
+def _fused(steps: list[Step]) -> tuple[Step, ...]:
     """Let each step pass the fixed bytes before it; a step carries one error code at most."""
     fused: list[Step] = []
     for step in steps:

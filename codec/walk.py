@@ -1,17 +1,19 @@
-"""The structural walk over Produce and Fetch answers: error codes and NodeEndpoints, without decoding a record.
+"""The structural walk over the answers that carry records: error codes and NodeEndpoints, without decoding a record.
 
 A partition that has moved is answered with an error code; from Produce v10 and Fetch v16 on the answer also names the
-new leader's address, in a tagged field at the very end (KIP-951). The walk follows the length prefixes to that field
-and notes the partitions' error codes on the way; `replace_node_endpoints` then patches only the tail. Everything else,
-unknown tagged fields included, is copied byte for byte.
+new leader's address, in a tagged field at the very end (KIP-951); ShareFetch and ShareAcknowledge have it as an
+ordinary array at the end. The walk follows the length prefixes to that tail and notes the partitions' error codes on
+the way; `replace_node_endpoints` then patches only the tail. Everything else, unknown tagged fields included, is copied
+byte for byte.
 
-The walk knows no port and no session: `sidecar.core.addresses` says what to put there.
+Here the whole answer is there; `codec.chunked_walk` finds the same tail in an answer that comes in chunks, and hands it
+to `walk_tail`. The walk knows no port and no session: `sidecar.core.addresses` says what to put there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, Literal, NamedTuple, final
 
 from codec.api_keys import ApiKey
 from codec.compiled import check_version
@@ -41,7 +43,8 @@ LEADER_CHANGE_ERRORS: Final = frozenset(
 """After these a client asks for metadata again, so its next read must not be older than the broker that said so."""
 
 _NODE_ENDPOINTS: Final = "node_endpoints"
-_WALKED: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
+WALKED: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE})
+"""The APIs whose answers can be walked."""
 
 
 @final
@@ -49,18 +52,19 @@ class Walk(NamedTuple):
     """What the walk over one answer found.
 
     Attributes:
-        api_key: Produce or Fetch.
+        api_key: One of `WALKED`.
         api_version: The version of the request.
         error_codes: The error codes other than 0 of the partitions.
         endpoints: The decoded NodeEndpoints, each with `node_id host port rack`; empty when there are none.
-        tags_start: Where the tagged section at the end of the body begins, -1 in versions without one.
+        tail_start: Where the part that holds the endpoints begins, -1 in versions without a place for them: the tagged
+            section at the end of the body, or in the share APIs the array before it.
     """
 
     api_key: int
     api_version: int
     error_codes: frozenset[int]
     endpoints: tuple[dict[str, Any], ...]
-    tags_start: int
+    tail_start: int
 
     @property
     def leader_changed(self) -> bool:
@@ -69,90 +73,135 @@ class Walk(NamedTuple):
 
 
 def node_endpoints(payload: bytes, api_key: int, api_version: int, body_offset: int) -> Walk:
-    """Walk over a whole answer to Produce or Fetch, in any version.
+    """Walk over a whole answer of one of the `WALKED` APIs, in any version.
 
     Time follows the number of partitions and aborted transactions, not the number of bytes; nothing is copied.
 
     Raises:
         CodecError: The bytes are no such answer, or the version is unknown.
     """
-    plan = _plan(api_key, api_version)
+    plan = plan_of(api_key, api_version)
     error_codes: set[int] = set()
-    end = skip(payload, body_offset, plan.program, error_codes, plan.name)
-    tags_start = -1
-    endpoints: tuple[dict[str, Any], ...] = ()
-    if plan.flexible:
-        tags_start = end
-        if payload[end : end + 1] == b"\0":
-            end += 1
-        else:
-            endpoints, end = _read_tags(payload, end, plan)
-    if end != len(payload):
-        raise CodecError(end, plan.name, f"{len(payload) - end} bytes left over")
-    return Walk(api_key, api_version, frozenset(error_codes), endpoints, tags_start)
+    end = skip(payload, body_offset, plan.before, error_codes, plan.name)
+    return _walk_tail(payload, end, plan, frozenset(error_codes))
+
+
+def walk_tail(tail: bytes, api_key: int, api_version: int, error_codes: frozenset[int]) -> Walk:
+    """The walk over what `codec.chunked_walk` left: the answer from its tail on.
+
+    The result goes into `replace_node_endpoints` together with that tail.
+
+    Raises:
+        CodecError: The bytes are no such tail, or the version is unknown.
+    """
+    return _walk_tail(tail, 0, plan_of(api_key, api_version), error_codes)
 
 
 def replace_node_endpoints(payload: bytes, walk: Walk, endpoints: Iterable[Mapping[str, Any]]) -> bytes:
     """The answer with these NodeEndpoints; without any when there are none.
 
     Args:
-        payload: The very payload that was walked.
+        payload: The very payload, or tail, that was walked.
         walk: What the walk found.
         endpoints: Mappings with `node_id host port rack`.
 
     Raises:
         CodecError: An endpoint does not fit, or this version has no place for one.
     """
-    plan = _plan(walk.api_key, walk.api_version)
+    plan = plan_of(walk.api_key, walk.api_version)
     wanted = list(endpoints)
-    if plan.tag is None:
+    if plan.place == "nowhere":
         if wanted:
             raise CodecError(0, _NODE_ENDPOINTS, f"version {walk.api_version} has none")
         return payload
-    section = read_tag_section(payload, walk.tags_start, plan.name)
-    if not wanted:
-        return with_tag(payload, section, plan.tag, None)
     content = bytearray()
     plan.encode(wanted, content)
-    return with_tag(payload, section, plan.tag, bytes(content))
+    if plan.place == "array":
+        _, end = plan.decode(payload, walk.tail_start)
+        return b"".join((payload[: walk.tail_start], content, payload[end:]))
+    section = read_tag_section(payload, walk.tail_start, plan.name)
+    return with_tag(payload, section, plan.tag, bytes(content) if wanted else None)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class Plan:
+    """How to walk over one API's answer in one version.
+
+    Attributes:
+        api_key: Which API.
+        api_version: Which version.
+        name: What errors call it.
+        before: The program of everything in front of the tail.
+        flexible: Whether a tagged section ends the body.
+        place: Where the endpoints are.
+        tag: The number of their tagged field, -1 where they are in none.
+        decode: Reads them.
+        encode: Writes them.
+    """
+
+    api_key: int
+    api_version: int
     name: str
-    program: Program
+    before: Program
     flexible: bool
-    tag: int | None
+    place: Literal["tag", "array", "nowhere"]
+    tag: int
     decode: Decode
     encode: Encode
 
 
 @cache
-def _plan(api_key: int, api_version: int) -> _Plan:
-    if api_key not in _WALKED:
+def plan_of(api_key: int, api_version: int) -> Plan:
+    """The plan for one of the `WALKED` APIs.
+
+    Raises:
+        CodecError: It is none of them, or the version is unknown.
+    """
+    if api_key not in WALKED:
         raise CodecError(0, "api_key", f"no walk for API key {api_key}")
     table = response_table(api_key)
     check_version(table, api_version)
     flexible = table.is_flexible(api_version)
     endpoints = _endpoints_field(table)
-    return _Plan(
+    place: Literal["tag", "array", "nowhere"] = "array" if endpoints.tag is None else "tag"
+    before = tuple(field for field in table.body.fields if field is not endpoints)
+    return Plan(
+        api_key=api_key,
+        api_version=api_version,
         name=f"{table.api_key.name} response",
-        program=skip_program(table.body.fields, api_version, flexible, tags=False),
+        before=skip_program(before, api_version, flexible, tags=False),
         flexible=flexible,
-        tag=endpoints.tag if api_version in endpoints.versions else None,
+        place=place if api_version in endpoints.versions else "nowhere",
+        tag=-1 if endpoints.tag is None else endpoints.tag,
         decode=field_decoder(endpoints, api_version, flexible, ""),
         encode=field_encoder(endpoints, api_version, flexible, ""),
     )
+
+
+def _walk_tail(payload: bytes, start: int, plan: Plan, error_codes: frozenset[int]) -> Walk:
+    end = start
+    endpoints: Sequence[dict[str, Any]] = ()
+    if plan.place == "array":
+        endpoints, end = plan.decode(payload, end)
+    if plan.flexible:
+        if payload[end : end + 1] == b"\0":
+            end += 1
+        else:
+            tagged, end = _read_tags(payload, end, plan)
+            endpoints = endpoints or tagged
+    if end != len(payload):
+        raise CodecError(end, plan.name, f"{len(payload) - end} bytes left over")
+    return Walk(plan.api_key, plan.api_version, error_codes, tuple(endpoints), start if plan.flexible else -1)
 
 
 def _endpoints_field(table: Message) -> Field:
     return next(field for field in table.body.fields if field.name == _NODE_ENDPOINTS)
 
 
-def _read_tags(payload: bytes, offset: int, plan: _Plan) -> tuple[tuple[dict[str, Any], ...], int]:
+def _read_tags(payload: bytes, offset: int, plan: Plan) -> tuple[tuple[dict[str, Any], ...], int]:
     section = read_tag_section(payload, offset, plan.name)
-    entry = None if plan.tag is None else section.find(plan.tag)
+    entry = section.find(plan.tag) if plan.place == "tag" else None
     if entry is None:
         return (), section.end
     endpoints, end = plan.decode(payload, entry.content_start)

@@ -3,7 +3,7 @@
 import pytest
 
 from codec.errors import CodecError, Truncated
-from codec.schema import INT16, INT32, STRING, Field, array, field, struct
+from codec.schema import INT16, INT32, RECORDS, STRING, Field, array, field, struct
 from codec.skipping import Kind, skip, skip_program
 
 NOTED = array("partitions", field("index", INT32), field("error_code", INT16))
@@ -49,7 +49,7 @@ def test_null_arrays_and_structs_take_no_more_than_their_mark() -> None:
 def test_neighbours_of_fixed_size_are_passed_at_once() -> None:
     partition = (field("index", INT32), field("error_code", INT16), field("epoch", INT32), field("name", STRING))
     program = skip_program(partition, 0, True, tags=True, watch=True)
-    assert [(step.passed, step.error_at, step.kind) for step in program] == [
+    assert [(step.passed, step.error_at, step.kind) for step in program.steps] == [
         (10, 4, Kind.COMPACT_BYTES),
         (0, -1, Kind.TAGS),
     ]
@@ -58,3 +58,32 @@ def test_neighbours_of_fixed_size_are_passed_at_once() -> None:
 def test_an_endless_varint_is_refused() -> None:
     with pytest.raises(CodecError, match="32 bits"):
         end_of(NAMED, "ffffffffff01", flexible=True)
+
+
+@pytest.mark.parametrize("zero", ["00", "80 00", "80 80 00", "80 80 80 80 00"])
+def test_null_may_be_written_in_more_bytes_than_it_needs(zero: str) -> None:
+    """Kafka reads such a varint too; a skipper that counts one back from it goes astray."""
+    size = len(bytes.fromhex(zero))
+    assert end_of(PLAIN, f"{zero} aa", flexible=True)[0] == size
+    assert end_of(field("name", STRING, nullable=True), f"{zero} aa", flexible=True)[0] == size
+    records = array("partitions", field("error_code", INT16), field("records", RECORDS, nullable=True))
+    assert end_of(records, f"02 0000 {zero} 00 aa", flexible=True)[0] == 4 + size
+
+
+def test_a_leap_is_taken_only_where_nothing_else_is_there() -> None:
+    partitions = array(
+        "partitions",
+        field("error_code", INT16),
+        array("aborted", INT32, nullable=True),
+        field("records", RECORDS, nullable=True),
+    )
+    usual = "0000 00 03 aabb 00"
+    for other in (
+        "0000 01 03 aabb 00",
+        "0000 02 00000001 03 aabb 00",
+        "0000 00 03 aabb 01 05 02 ffff",
+        "0000 00 00 00",
+    ):
+        for body in (usual + other, other + usual):
+            assert end_of(partitions, "03" + body, flexible=True) == (1 + len(bytes.fromhex(body)), set())
+    assert end_of(partitions, "03" + usual + "0006 00 03 aabb 00", flexible=True)[1] == {6}

@@ -12,11 +12,16 @@ from codec.api_keys import ApiKey
 from codec.errors import CodecError, Truncated
 from codec.headers import ResponseHeader, encode_response_header
 from codec.registry import known_versions, response_table
+from codec.walk import WALKED as WALKED_APIS
 from codec.walk import Walk, node_endpoints, replace_node_endpoints
 from tests.support.message_values import values
 
-WALKED: Final = [(key, version) for key in (ApiKey.PRODUCE, ApiKey.FETCH) for version in known_versions(key) or ()]
-ADDRESSED: Final = [(ApiKey.PRODUCE, v) for v in (10, 13)] + [(ApiKey.FETCH, v) for v in (16, 18)]
+WALKED: Final = [(key, version) for key in sorted(WALKED_APIS) for version in known_versions(key) or ()]
+ADDRESSED: Final = (
+    [(ApiKey.PRODUCE, v) for v in (10, 13)]
+    + [(ApiKey.FETCH, v) for v in (16, 18)]
+    + [(key, v) for key in (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE) for v in (0, 1, 2)]
+)
 ENDPOINT: Final = {"node_id": 1, "host": "127.0.0.1", "port": 9101, "rack": None}
 MOVED: Final = {"node_id": 2, "host": "broker-2.internal", "port": 9092, "rack": "a"}
 
@@ -50,7 +55,8 @@ def produce(error_code: int, **more: Any) -> dict[str, Any]:
 def test_the_walk_finds_what_a_decoder_finds(api: tuple[ApiKey, int], data: st.DataObject) -> None:
     value = data.draw(values(response_table(api[0]), api[1]))
     _, found = walk(*api, value)
-    assert found.error_codes == {p["error_code"] for p in partitions(api[0], value)} - {0}
+    codes = {p.get(name, 0) for p in partitions(api[0], value) for name in ("error_code", "acknowledge_error_code")}
+    assert found.error_codes == codes - {0}
     assert found.endpoints == tuple(value.get("node_endpoints", ()))
 
 
@@ -63,12 +69,12 @@ def test_replaced_endpoints_change_nothing_else(api: tuple[ApiKey, int], data: s
     replaced = replace_node_endpoints(payload, found, wanted)
     body_offset = len(encode_response_header(ResponseHeader(correlation_id=7), *api))
     assert decode_response(*api, replaced, body_offset) == value | {"node_endpoints": wanted}
-    assert replaced[: found.tags_start] == payload[: found.tags_start]
+    assert replaced[: found.tail_start] == payload[: found.tail_start]
 
 
 @pytest.mark.parametrize(("key", "version"), WALKED)
 def test_a_walk_over_an_answer_that_is_cut_short_or_too_long_fails(key: ApiKey, version: int) -> None:
-    value = fetch(6) if key == ApiKey.FETCH else produce(6)
+    value = produce(6) if key == ApiKey.PRODUCE else fetch(6)
     payload, body_offset = answer(key, version, value | {"node_endpoints": [MOVED]})
     for length in range(body_offset, len(payload)):
         with pytest.raises(Truncated):
@@ -93,13 +99,30 @@ def test_errors_that_do_not(code: int) -> None:
     assert (found.error_codes, found.leader_changed) == (frozenset({code} - {0}), False)
 
 
+@pytest.mark.parametrize("name", ["error_code", "acknowledge_error_code"])
+def test_share_fetch_answers_have_two_errors_a_partition(name: str) -> None:
+    value = {"responses": [{"partitions": [{name: 6, "records": b"r"}]}]}
+    for version in (0, 1, 2):
+        found = walk(ApiKey.SHARE_FETCH, version, value)[1]
+        assert (found.error_codes, found.leader_changed) == (frozenset({6}), True)
+
+
+def test_an_array_of_endpoints_is_replaced_where_it_stands() -> None:
+    value = {"node_endpoints": [MOVED], "unknown_tags": {9: b"\xaa"}}
+    payload, found = walk(ApiKey.SHARE_ACKNOWLEDGE, 1, value)
+    assert found.endpoints == (MOVED,)
+    tail = replace_node_endpoints(payload, found, [ENDPOINT])[found.tail_start :]
+    assert tail.hex(" ") == "02 00 00 00 01 0a 31 32 37 2e 30 2e 30 2e 31 00 00 23 8d 00 00 01 09 01 aa"
+    assert replace_node_endpoints(payload, found, [])[found.tail_start :].hex(" ") == "01 01 09 01 aa"
+
+
 def test_the_top_level_error_of_a_fetch_is_not_a_partitions() -> None:
     assert walk(ApiKey.FETCH, 16, fetch(0) | {"error_code": 70})[1].error_codes == frozenset()
 
 
 def test_a_replaced_tail_byte_by_byte() -> None:
     payload, found = walk(ApiKey.PRODUCE, 10, produce(6, node_endpoints=[MOVED], unknown_tags={9: b"\xaa"}))
-    tail = replace_node_endpoints(payload, found, [ENDPOINT])[found.tags_start :]
+    tail = replace_node_endpoints(payload, found, [ENDPOINT])[found.tail_start :]
     assert tail.hex(" ") == "02 00 15 02 00 00 00 01 0a 31 32 37 2e 30 2e 30 2e 31 00 00 23 8d 00 00 09 01 aa"
 
 
@@ -126,14 +149,14 @@ def test_an_endpoint_that_does_not_fit_is_refused() -> None:
 
 def test_endpoints_must_fill_their_tagged_field() -> None:
     payload, found = walk(ApiKey.FETCH, 16, fetch(6))
-    broken = payload[: found.tags_start] + bytes.fromhex("01 00 02 01 00")
+    broken = payload[: found.tail_start] + bytes.fromhex("01 00 02 01 00")
     with pytest.raises(CodecError, match="node_endpoints"):
         node_endpoints(broken, ApiKey.FETCH, 16, 5)
 
 
 def test_tag_0_of_a_version_without_endpoints_is_not_read() -> None:
     payload, found = walk(ApiKey.FETCH, 15, fetch(6))
-    strange = payload[: found.tags_start] + bytes.fromhex("01 00 02 ffff")
+    strange = payload[: found.tail_start] + bytes.fromhex("01 00 02 ffff")
     assert node_endpoints(strange, ApiKey.FETCH, 15, 5).endpoints == ()
 
 
