@@ -42,7 +42,7 @@ _PAGES: Final[dict[int, Callable[[int, Mapping[str, Any], Reader], Body]]] = {
     ApiKey.DESCRIBE_CLUSTER: describe_cluster,
     ApiKey.DESCRIBE_CONFIGS: lambda _, request, reader: describe_configs(request, reader),
     ApiKey.LIST_CONFIG_RESOURCES: list_config_resources,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda _, request, reader: describe_topic_partitions(request, reader),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions,
 }
 READS: Final = frozenset(_PAGES)
 """The APIs that `answer` knows."""

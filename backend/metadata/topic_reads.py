@@ -5,7 +5,8 @@ is ignored, as on a broker with `auto.create.topics.enable=false`.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Self, final
 
 from backend.metadata.cluster import endpoint
 from backend.metadata.operations import NOT_ASKED, cluster_operations, topic_operations
@@ -27,7 +28,8 @@ def metadata(api_version: int, request: Mapping[str, Any], reader: Reader) -> Bo
     code = ErrorCode.NONE if everything else _fault(api_version, asked)
     if code is not ErrorCode.NONE:
         return _refused(code, asked)
-    topics = _all_topics(api_version, reader) if everything else _asked_topics(api_version, asked, reader)
+    view = _View.of(api_version, reader)
+    topics = _all_topics(reader, view) if everything else _asked_topics(api_version, asked, reader, view)
     if request.get("include_topic_authorized_operations"):
         for topic in topics:
             if topic["error_code"] != ErrorCode.UNKNOWN_TOPIC_ID:
@@ -73,25 +75,63 @@ def controller_id(reader: Reader) -> int:
     return reader.node_id if reader.node_id in alive else min(alive, default=-1)
 
 
-def _all_topics(api_version: int, reader: Reader) -> list[Body]:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What one answer needs of the brokers, for all partitions in it.
+
+    Attributes:
+        reachable: The brokers that are not fenced and have the client's listener.
+        registered: All brokers.
+        only_reachable: Whether to leave out the others, as v0 does; later versions name all.
+        tells_listeners: Whether the version has an error for a leader without that listener.
+    """
+
+    reachable: frozenset[int]
+    registered: frozenset[int]
+    only_reachable: bool
+    tells_listeners: bool
+
+    @classmethod
+    def of(cls, api_version: int, reader: Reader) -> Self:
+        cluster = reader.image.cluster
+        registered = frozenset(cluster.brokers)
+        return cls(
+            reachable=frozenset(i for i in registered if cluster.alive_endpoint(i, reader.listener_name) is not None),
+            registered=registered,
+            only_reachable=api_version == 0,
+            tells_listeners=api_version >= 6,
+        )
+
+    def leader_id(self, partition: Partition) -> int:
+        return partition.leader if partition.leader in self.reachable else NO_LEADER
+
+    def shown(self, broker_ids: tuple[int, ...]) -> list[int]:
+        return [i for i in broker_ids if i in self.reachable] if self.only_reachable else list(broker_ids)
+
+    def offline(self, partition: Partition) -> list[int]:
+        return [i for i in partition.replicas if i not in self.reachable]
+
+
+def _all_topics(reader: Reader, view: _View) -> list[Body]:
     by_name = reader.image.topics.by_name
-    return [_topic(api_version, by_name[name], reader) for name in sorted(by_name)]
+    return [_topic(by_name[name], view) for name in sorted(by_name)]
 
 
-def _asked_topics(api_version: int, asked: Iterable[Mapping[str, Any]], reader: Reader) -> list[Body]:
+def _asked_topics(api_version: int, asked: Iterable[Mapping[str, Any]], reader: Reader, view: _View) -> list[Body]:
     """Topics by id when any is asked for by id, which leaves out those that are asked for by name, as in Kafka."""
     topics = reader.image.topics
     ids = {topic["topic_id"] for topic in asked if topic.get("topic_id", UUID_ZERO) != UUID_ZERO}
     if api_version >= 12 and ids:
         names = sorted(topics.names[topic_id] for topic_id in ids if topic_id in topics.names)
         unknown = [_no_topic(ErrorCode.UNKNOWN_TOPIC_ID, None, i) for i in sorted(ids) if i not in topics.names]
-        return unknown + [_topic(api_version, topics.by_name[name], reader) for name in names]
+        return unknown + [_topic(topics.by_name[name], view) for name in names]
     found: list[Body] = []
     missing: list[Body] = []
     for name in sorted({topic["name"] for topic in asked}):
         topic = topics.by_name.get(name)
         if topic is not None:
-            found.append(_topic(api_version, topic, reader))
+            found.append(_topic(topic, view))
         else:
             valid = is_valid_topic_name(name)
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -110,29 +150,26 @@ def _no_topic(code: ErrorCode, name: str | None, topic_id: Uuid) -> Body:
     }
 
 
-def _topic(api_version: int, topic: Topic, reader: Reader) -> Body:
+def _topic(topic: Topic, view: _View) -> Body:
     return {
         "error_code": ErrorCode.NONE.value,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.name in INTERNAL_TOPICS,
-        "partitions": [
-            _partition(api_version, index, partition, reader) for index, partition in enumerate(topic.partitions)
-        ],
+        "partitions": [_partition(index, partition, view) for index, partition in enumerate(topic.partitions)],
         "topic_authorized_operations": NOT_ASKED,
     }
 
 
-def _partition(api_version: int, index: int, partition: Partition, reader: Reader) -> Body:
-    leader_id = _leader_id(partition, reader)
-    replicas, isr = _reachable(api_version, partition.replicas, reader), _reachable(api_version, partition.isr, reader)
+def _partition(index: int, partition: Partition, view: _View) -> Body:
+    leader_id = view.leader_id(partition)
+    replicas, isr = view.shown(partition.replicas), view.shown(partition.isr)
+    code = ErrorCode.NONE
     if leader_id == NO_LEADER:
-        registered = partition.leader in reader.image.cluster.brokers
-        code = ErrorCode.LISTENER_NOT_FOUND if registered and api_version >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
+        known = view.tells_listeners and partition.leader in view.registered
+        code = ErrorCode.LISTENER_NOT_FOUND if known else ErrorCode.LEADER_NOT_AVAILABLE
     elif len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr):
         code = ErrorCode.REPLICA_NOT_AVAILABLE
-    else:
-        code = ErrorCode.NONE
     return {
         "error_code": code.value,
         "partition_index": index,
@@ -140,29 +177,11 @@ def _partition(api_version: int, index: int, partition: Partition, reader: Reade
         "leader_epoch": partition.leader_epoch,
         "replica_nodes": replicas,
         "isr_nodes": isr,
-        "offline_replicas": _offline(partition, reader),
+        "offline_replicas": view.offline(partition),
     }
 
 
-def _leader_id(partition: Partition, reader: Reader) -> int:
-    point = reader.image.cluster.alive_endpoint(partition.leader, reader.listener_name)
-    return NO_LEADER if point is None else partition.leader
-
-
-def _reachable(api_version: int, broker_ids: tuple[int, ...], reader: Reader) -> list[int]:
-    """v0 leaves out the brokers that the client could not reach; later versions name all."""
-    if api_version > 0:
-        return list(broker_ids)
-    cluster = reader.image.cluster
-    return [i for i in broker_ids if cluster.alive_endpoint(i, reader.listener_name) is not None]
-
-
-def _offline(partition: Partition, reader: Reader) -> list[int]:
-    cluster = reader.image.cluster
-    return [i for i in partition.replicas if cluster.alive_endpoint(i, reader.listener_name) is None]
-
-
-def describe_topic_partitions(request: Mapping[str, Any], reader: Reader) -> Body:
+def describe_topic_partitions(api_version: int, request: Mapping[str, Any], reader: Reader) -> Body:
     """DescribeTopicPartitions (75), page by page; a cursor that does not go with the topics refuses them all."""
     asked = {topic["name"] for topic in request["topics"]}
     cursor = request["cursor"]
@@ -176,6 +195,7 @@ def describe_topic_partitions(request: Mapping[str, Any], reader: Reader) -> Bod
     first = 0 if cursor is None else cursor["partition_index"]
     limit = max(min(PARTITIONS_PER_ANSWER_MAX, request["response_partition_limit"]), 1)
     names = sorted(name for name in (asked or reader.image.topics.by_name) if name >= start)
+    view = _View.of(api_version, reader)
     found: list[Body] = []
     next_cursor: Body | None = None
     for name in names:
@@ -187,7 +207,7 @@ def describe_topic_partitions(request: Mapping[str, Any], reader: Reader) -> Bod
             found.append(_unknown(name))
             continue
         page = range(len(topic.partitions))[first if name == start else 0 :][:limit]
-        found.append(_described(topic, page, reader))
+        found.append(_described(topic, page, view))
         limit -= len(page)
         if page.stop < len(topic.partitions):
             next_cursor = {"topic_name": name, "partition_index": page.stop}
@@ -207,26 +227,26 @@ def _unknown(name: str) -> Body:
     }
 
 
-def _described(topic: Topic, indexes: range, reader: Reader) -> Body:
+def _described(topic: Topic, indexes: range, view: _View) -> Body:
     return {
         "error_code": ErrorCode.NONE.value,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.name in INTERNAL_TOPICS,
-        "partitions": [_described_partition(index, topic.partitions[index], reader) for index in indexes],
+        "partitions": [_described_partition(index, topic.partitions[index], view) for index in indexes],
         "topic_authorized_operations": topic_operations(),
     }
 
 
-def _described_partition(index: int, partition: Partition, reader: Reader) -> Body:
+def _described_partition(index: int, partition: Partition, view: _View) -> Body:
     return {
         "error_code": ErrorCode.NONE.value,
         "partition_index": index,
-        "leader_id": _leader_id(partition, reader),
+        "leader_id": view.leader_id(partition),
         "leader_epoch": partition.leader_epoch,
         "replica_nodes": list(partition.replicas),
         "isr_nodes": list(partition.isr),
         "eligible_leader_replicas": list(partition.elr),
         "last_known_elr": list(partition.last_known_elr),
-        "offline_replicas": _offline(partition, reader),
+        "offline_replicas": view.offline(partition),
     }
