@@ -68,7 +68,7 @@ def unfence(image: Image, broker_id: int) -> list[Record]:
     broker = image.cluster.brokers.get(broker_id)
     if broker is None or not broker.fenced:
         return []
-    changes = [_with(at, partition, broker_id) for at, partition in _partitions_of(image, broker_id)]
+    changes = [_with(image, at, partition, broker_id) for at, partition in _partitions_of(image, broker_id)]
     return [
         BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=-1),
         *(change for change in changes if change is not None),
@@ -97,15 +97,23 @@ def _without(image: Image, at: tuple[Uuid, int], partition: Partition, broker_id
     return PartitionChangeRecord(partition_id=partition_id, topic_id=topic_id, isr=shrunk, leader=leader)
 
 
-def _with(at: tuple[Uuid, int], partition: Partition, broker_id: int) -> PartitionChangeRecord | None:
-    isr = partition.isr
-    in_sync = broker_id in isr
-    # Another replica that is in sync may have records that this one never got.
-    leads = in_sync and not partition.has_leader
-    grown = None if in_sync or not partition.has_leader else (*isr, broker_id)
-    if grown is None and not leads:
+def _with(image: Image, at: tuple[Uuid, int], partition: Partition, broker_id: int) -> PartitionChangeRecord | None:
+    # A replica that is not in sync never leads: another one may have had records that it never got.
+    leads = broker_id in partition.isr and not partition.has_leader
+    if not (leads or partition.has_leader):
+        return None
+    # Others may have come back while nobody led, and had nobody to get in sync with.
+    back = [
+        replica
+        for replica in partition.replicas
+        if replica not in partition.isr and (replica == broker_id or image.cluster.is_active(replica))
+    ]
+    if not (leads or back):
         return None
     topic_id, partition_id = at
     return PartitionChangeRecord(
-        partition_id=partition_id, topic_id=topic_id, isr=grown, leader=broker_id if leads else LEADER_UNCHANGED
+        partition_id=partition_id,
+        topic_id=topic_id,
+        isr=(*partition.isr, *back) if back else None,
+        leader=broker_id if leads else LEADER_UNCHANGED,
     )
