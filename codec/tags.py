@@ -4,10 +4,13 @@ The other entries are copied byte for byte, so that what a later Kafka adds ther
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from codec.errors import CodecError
 from codec.primitives import read_unsigned_varint, slice_end, write_unsigned_varint
+
+TAGS_MAX: Final = 1024
+"""Kafka has no limit and uses 10 at most; each costs a hundred times its bytes in memory here."""
 
 
 @final
@@ -43,9 +46,11 @@ def read_tag_section(buffer: bytes, offset: int, field: str) -> TagSection:
     """Read the section that starts at `offset`.
 
     Raises:
-        CodecError: It is malformed, or a number stands in it twice.
+        CodecError: It is malformed, a number stands in it twice, or it has more than `TAGS_MAX` fields.
     """
     count, at = read_unsigned_varint(buffer, offset, field)
+    if count > TAGS_MAX:
+        raise CodecError(offset, field, f"{count} tagged fields; {TAGS_MAX} are the most")
     entries_start = at
     entries: list[TagEntry] = []
     seen: set[int] = set()
