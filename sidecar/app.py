@@ -119,6 +119,7 @@ class App:
                 limits=config.limits,
                 scope=Scope(config.consistency.scope),
                 connect_timeout_ms=config.cluster.probe.timeout_ms,
+                expose_state=config.consistency.expose_state,
             ),
         )
         driver.links = Links(driver, credentials)
@@ -127,7 +128,7 @@ class App:
         self._ports = {listener.name: listener.ports for listener in self._listeners}
         self._state.ports = self._ports
         bootstrap = [(server.host, server.port) for server in config.cluster.bootstrap_servers]
-        self.discovery = Discovery(driver, bootstrap, credentials)
+        driver.discovery = self.discovery = Discovery(driver, bootstrap, credentials)
         self._admin = Admin(config.admin.bind, self._sources())
 
     def stop(self) -> None:

@@ -93,6 +93,11 @@ class ProbeHead:
 
 
 @dataclass(frozen=True, slots=True)
+class Rediscover:
+    """Ask who the brokers are and which cluster it is, at once: one of them says that it is of another cluster."""
+
+
+@dataclass(frozen=True, slots=True)
 class Released:
     """For metrics and log: a hold ended. ``outcome``: proven, freshest, stale, error, close, client_left."""
 
@@ -129,6 +134,7 @@ Action = (
     | ResetProbe
     | Probe
     | ProbeHead
+    | Rediscover
     | Released
     | Decided
     | Noted

@@ -16,6 +16,7 @@ from sidecar.core.addresses import NodePorts, rewrite_brokers, rewrite_coordinat
 from sidecar.core.connection import Request
 from sidecar.core.events import Address
 from sidecar.core.ids import NodeId
+from sidecar.core.positions import has_position
 from sidecar.core.timeouts import ClusterFacts, timeout_answer
 from sidecar.core.versions import REWRITTEN, narrow_offer, read_offer
 
@@ -58,7 +59,7 @@ def read_answer(payload: bytes, api_key: int, api_version: int, ports: NodePorts
         return Reading(payload, leader_changed=walk.leader_changed)
     if api_key == ApiKey.API_VERSIONS:
         offer = read_offer(payload, api_version, start)
-        shown = -1 if offer.position is None else offer.position
+        shown = -1 if offer.position is None or not has_position(offer.versions) else offer.position
         return Reading(narrow_offer(payload, api_version, start), shown=shown)
     if api_key == ApiKey.FIND_COORDINATOR:
         not_available = ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -26,6 +26,7 @@ class Why(Enum):
     BROKER_BEHIND = "broker behind"
     NOT_EFFECTIVE = "not effective"
     CONNECTING = "connecting"
+    CLIENT_STATE = "client state"
 
 
 GONE: Final = -1
@@ -50,9 +51,22 @@ class Bound:
         head_why: what made that promise.
         head_effective: the same, for the effective offset.
         brokers: the latest promise on each broker.
+        claimed: an offset that the client asks for and nobody has confirmed yet; only ever in the bound of one read.
+        claimed_at: when that read arrived.
+        unreachable: a head that was asked for after that is below what the client asks for: no waiting helps.
     """
 
-    __slots__ = ("brokers", "effective", "head", "head_effective", "head_why", "visible")
+    __slots__ = (
+        "brokers",
+        "claimed",
+        "claimed_at",
+        "effective",
+        "head",
+        "head_effective",
+        "head_why",
+        "unreachable",
+        "visible",
+    )
 
     def __init__(self) -> None:
         self.visible: Offset = UNKNOWN_OFFSET
@@ -61,6 +75,9 @@ class Bound:
         self.head_why = Why.NEW_SESSION
         self.head_effective: Seq = NEVER
         self.brokers: dict[NodeId, AfterBroker] = {}
+        self.claimed: Offset = UNKNOWN_OFFSET
+        self.claimed_at: Seq = NEVER
+        self.unreachable = False
 
     def capture(self) -> "Bound":
         """A copy for one read: the session may move on, this read's requirement does not rise with it."""
@@ -87,6 +104,23 @@ class Bound:
             # What the former process had can no longer be asked of it; the head includes it.
             self.after_head(former.seq, Why.LOST_BROKER)
 
+    def at_least(self, offset: Offset, *, effective: bool = False) -> None:
+        """Requires an offset that a broker of this cluster has named: a number at once."""
+        self.visible = max(self.visible, offset)
+        if effective:
+            self.effective = max(self.effective, offset)
+
+    def claim(self, offset: Offset, arrived: Seq, head: Head | None) -> None:
+        """Requires what the client asks for: a number once a head shows that it exists, else it might wait for ever.
+
+        Args:
+            arrived: when the read came.
+            head: the present one.
+        """
+        self.claimed, self.claimed_at = offset, arrived
+        if head is not None:
+            self._judge_claim(head)
+
     # What redeems a promise
 
     def redeem_head(self, head: Head) -> None:
@@ -99,6 +133,15 @@ class Bound:
         if NEVER < self.head_effective < head.asked:
             self.effective = max(self.effective, head.offset)
             self.head_effective = NEVER
+        if self.claimed_at:
+            self._judge_claim(head)
+
+    def _judge_claim(self, head: Head) -> None:
+        if head.offset >= self.claimed:
+            self.at_least(self.claimed)
+            self.claimed_at = NEVER
+        elif self.claimed_at < head.asked and head.leader_epoch >= 0:
+            self.unreachable = True
 
     def redeem_broker(self, broker: Broker) -> None:
         """Takes the position of ``broker`` as the number of an earlier promise on the same incarnation of it."""
@@ -120,8 +163,8 @@ class Bound:
 
     @property
     def head_promised(self) -> Seq:
-        """The latest promise on the head at either depth, `NEVER` if all are numbers."""
-        return max(self.head, self.head_effective)
+        """The latest moment whose head is waited for, at either depth or for a claim; `NEVER` if all are numbers."""
+        return max(self.head, self.head_effective, self.claimed_at)
 
 
 def confirmed(broker: Broker, channel: Channel) -> bool:
@@ -134,7 +177,7 @@ def shown(bound: Bound, broker: Broker, channel: Channel) -> bool:
 
     A promise on the broker itself is free while its incarnation lasts: what a process had, it has.
     """
-    if bound.head or bound.head_effective:
+    if bound.head_promised:
         return False
     sure = confirmed(broker, channel)
     for node_id, promise in bound.brokers.items():

@@ -9,9 +9,10 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from codec.headers import ConsistencyState
 from sidecar.core import head as heads
 from sidecar.core import positions
-from sidecar.core.actions import Action, Noted, Probe, ProbeHead, Unwatch, Watch
+from sidecar.core.actions import Action, Noted, Probe, ProbeHead, Rediscover, Unwatch, Watch
 from sidecar.core.events import Address, ClusterDescribed, HeadAnswered, HeadFailed, ProbeAnswered
 from sidecar.core.ids import NodeId, Offset, Seq
 from sidecar.core.probing import HeadProbes, Pace, PositionProbes
@@ -51,6 +52,7 @@ class Cluster:
         self.view = View()
         self.cluster_id: str | None = None
         self.controller_id = -1
+        self.doubted = False
         self.addresses: dict[NodeId, Address] = {}
         self.loads: dict[NodeId, Load] = {}
         self.channels: dict[NodeId, Channel] = {}
@@ -81,6 +83,7 @@ class Cluster:
             actions += self._forget(list(self.addresses))
             self.view = View()
         self.cluster_id, self.controller_id = event.cluster_id, event.controller_id
+        self.doubted = False
         present = {address.node_id for address in event.brokers}
         # A fenced broker is not described, but as long as it answers probes it serves its clients.
         actions += self._forget([n for n in self.addresses if n not in present and not self.view.brokers[n].up])
@@ -128,11 +131,54 @@ class Cluster:
             return None
         self.probed_ms[event.node_id] = now_ms
         broker = positions.probed(
-            self.view.brokers[event.node_id], asked=event.asked, offset=event.offset, versions=event.versions
+            self.view.brokers[event.node_id],
+            asked=event.asked,
+            offset=event.offset,
+            versions=event.versions,
+            carries_state=event.carries_state,
         )
         self._put(broker)
         self._follow_head(now_ms)
         return broker
+
+    def is_foreign(self, state: ConsistencyState | None) -> bool:
+        """Whether a state names another cluster."""
+        return (
+            state is not None
+            and None not in (state.cluster_id, self.cluster_id)
+            and state.cluster_id != self.cluster_id
+        )
+
+    def believes(self, state: ConsistencyState | None, channel: Channel) -> bool:
+        """Whether a state in an answer on this channel is a place in the log of this cluster."""
+        broker = self.view.brokers.get(channel.node_id)
+        if state is None or broker is None or not broker.carries_state or self.doubted:
+            return False
+        return state.consistency_token >= 0 and not self.is_foreign(state)
+
+    def heard(
+        self, node_id: NodeId, *, process: int, sent: Seq, sent_ms: float, offset: Offset, now: Seq, now_ms: float
+    ) -> None:
+        """Takes over the position that came with the answer to a read, as if a probe had been sent with the read.
+
+        Args:
+            process: the incarnation that is sure to have answered; the position is that of no other.
+            sent, sent_ms: when the read went.
+        """
+        broker = self.view.brokers.get(node_id)
+        if broker is None or broker.incarnation != process:
+            return
+        self.probed_ms[node_id] = now_ms
+        self._position_probes.heard(node_id, sent_ms)
+        self._put(positions.shown(broker, asked=sent, learned=now, offset=offset))
+        self._follow_head(now_ms)
+
+    def doubt(self) -> list[Action]:
+        """A broker says that it is of another cluster: until discovery has looked, no state is sent or believed."""
+        if self.doubted:
+            return []
+        self.doubted = True
+        return [Noted("warning", f"a broker says that it does not belong to cluster {self.cluster_id}"), Rediscover()]
 
     def connection_lost(self, node_id: NodeId, *, probe: bool) -> Broker | None:
         """The broker's side ended a connection: its positions may be another process's from now on."""

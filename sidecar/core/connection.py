@@ -20,10 +20,12 @@ Knows nothing of positions, bounds or bytes. `sidecar.core.sidecar` decides wher
 from collections import deque
 from collections.abc import Iterator
 
+from codec.headers import ConsistencyState
 from sidecar.core.apis import Kind, Trace
 from sidecar.core.bounds import Bound
-from sidecar.core.ids import NodeId, Offset, Seq
+from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Offset, Seq
 from sidecar.core.sessions import Session
+from sidecar.core.states import Complaint
 from sidecar.core.view import Channel
 
 
@@ -36,6 +38,7 @@ class Request:
         effective: depth ``auto`` demands that the broker acts on what it shows.
         may_create: a Metadata request that creates the topics it does not find; sent as a pure read first.
         payload: the frame without its size; empty for a plain request, whose bytes have already gone on.
+        state: what the client itself asks for in its header, if it implements the proposal.
     """
 
     __slots__ = (
@@ -48,6 +51,7 @@ class Request:
         "payload",
         "pinned",
         "session_name",
+        "state",
         "trace",
     )
 
@@ -64,6 +68,7 @@ class Request:
         effective: bool = False,
         may_create: bool = False,
         payload: bytes = b"",
+        state: ConsistencyState | None = None,
     ) -> None:
         self.api_key = api_key
         self.api_version = api_version
@@ -75,6 +80,7 @@ class Request:
         self.effective = effective
         self.may_create = may_create
         self.payload = payload
+        self.state = state
 
 
 class Exchange:
@@ -85,12 +91,17 @@ class Exchange:
         bound: what the read requires, captured when it became eligible; None before.
         channel: where it was sent; None while it waits.
         incarnation: of the broker that answers what was sent there, as far as was known then; -1: unknown.
+        process: the incarnation of the broker that is sure to have answered, should there be an answer; -1: not sure.
         answer: the bytes for the client, once there are any.
         lined_up_ms: since when the answer waits for an earlier one, on the clock; 0 if it never had to.
         arrived: when it came.
         arrived_ms, eligible_ms, sent_ms: when it came, might first have gone, and went, on the clock: for deadlines and
             metrics; 0 before.
         prevented: a broker known to be behind would have answered it, had load alone decided.
+        sent: when it went; `NEVER` before.
+        stamp: what its header says to the broker in our name; None: it leaves as it came.
+        token: the offset in the header of its answer, if that can be trusted; -1: none.
+        complaint: why a broker refused it before, because of a stamp of ours.
     """
 
     __slots__ = (
@@ -99,14 +110,19 @@ class Exchange:
         "arrived_ms",
         "bound",
         "channel",
+        "complaint",
         "connection",
         "eligible_ms",
         "incarnation",
         "kind",
         "lined_up_ms",
         "prevented",
+        "process",
         "request",
+        "sent",
         "sent_ms",
+        "stamp",
+        "token",
     )
 
     def __init__(self, connection: "ClientConnection", request: Request, arrived: Seq, now_ms: float) -> None:
@@ -121,8 +137,13 @@ class Exchange:
         self.bound: Bound | None = None
         self.channel: Channel | None = None
         self.incarnation = -1
+        self.process = -1
         self.answer: bytes | None = None
         self.prevented = False
+        self.sent = NEVER
+        self.stamp: ConsistencyState | None = None
+        self.token: Offset = UNKNOWN_OFFSET
+        self.complaint: Complaint | None = None
 
 
 class ClientConnection:

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from codec.headers import ConsistencyState
 from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.head import QuorumAnswer
 from sidecar.core.ids import NodeId, Offset, Seq
+from sidecar.core.states import Complaint
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,16 @@ class AnswerReceived:
         payload: the answer as the client shall get it: its own correlation id, our addresses.
         creates: the pure read found topics missing that the client's request would create.
         leader_changed: a Produce or Fetch answer says that a partition has moved.
+        state: what its header carried, if the broker implements the proposal.
+        complaint: the broker refused what we had asked for in the header; the client shall not see that.
     """
 
     exchange: Exchange
     payload: bytes
     creates: bool = False
     leader_changed: bool = False
+    state: ConsistencyState | None = None
+    complaint: Complaint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +118,19 @@ class ProbeClosed:
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswered:
-    """A broker reported its position; ``offset`` None: it has no such field."""
+    """A broker reported its position.
+
+    Attributes:
+        offset: None: it has no such field.
+        versions: what it offers, API key to (lowest, highest); None: as before.
+        carries_state: on this connection its answers carry a ConsistencyState.
+    """
 
     node_id: NodeId
     asked: Seq
     offset: Offset | None
     versions: Mapping[int, tuple[int, int]] | None = None
+    carries_state: bool = False
 
 
 @dataclass(frozen=True, slots=True)

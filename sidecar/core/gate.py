@@ -8,15 +8,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from codec.headers import ConsistencyState
 from sidecar.core.actions import Action, CloseClient, Decided, Deliver, OpenChannel, Refuse, Released, Send
 from sidecar.core.apis import Kind, Trace
 from sidecar.core.bounds import GONE, Bound, Why, confirmed
 from sidecar.core.cluster import Cluster
 from sidecar.core.connection import ClientConnection, Exchange, Request
-from sidecar.core.ids import NodeId, Seq
+from sidecar.core.holds import HeldRead, Holds, explain, reason
+from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Seq
 from sidecar.core.levels import Policy, required
 from sidecar.core.routing import Forward, Question, decide
 from sidecar.core.sessions import Session, Sessions
+from sidecar.core.states import Complaint, stamp_of
 from sidecar.core.view import Broker, Channel
 
 PROBE_FANOUT = 3
@@ -49,36 +52,31 @@ class GateSettings:
     roams: bool = True
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class HeldRead:
-    """A read that waits, always the front of its connection's queue.
-
-    Attributes:
-        follows: it may go on this channel only, behind an earlier read of its connection.
-        visible_ms: since when a broker shows all that it requires, so that only the effect is missing.
-    """
-
-    exchange: Exchange
-    bound: Bound
-    follows: Channel | None
-    why: Why
-    since_ms: float
-    deadline_ms: float
-    visible_ms: float | None = None
-
-
 class Gate:
     """See the module."""
 
     def __init__(self, settings: GateSettings, cluster: Cluster, sessions: Sessions) -> None:
         self.settings = settings
-        self.held: dict[Exchange, HeldRead] = {}
-        self.held_bytes = 0
+        self.holds = Holds(
+            requests_max=settings.held_requests_max,
+            bytes_max=settings.held_bytes_max,
+            effective_grace_ms=settings.effective_grace_ms,
+        )
         self._cluster = cluster
         self._sessions = sessions
         self._opening: set[NodeId] = set()
         self._waiting_for: frozenset[NodeId] = frozenset()
         self._ask_again = True
+
+    @property
+    def held(self) -> dict[Exchange, HeldRead]:
+        """The reads that wait, the oldest first."""
+        return self.holds.reads
+
+    @property
+    def held_bytes(self) -> int:
+        """Size of their requests."""
+        return self.holds.bytes
 
     # What happens on a client connection
 
@@ -107,6 +105,12 @@ class Gate:
         self._put_back(exchange, Kind.CREATE)
         return self.advance(exchange.connection, seq, now_ms)
 
+    def complained(self, exchange: Exchange, complaint: Complaint, seq: Seq, now_ms: float) -> list[Action]:
+        """A broker refused a read because of our stamp: it is decided again, within the same deadline."""
+        exchange.complaint = complaint
+        self._put_back(exchange, exchange.kind)
+        return self.advance(exchange.connection, seq, now_ms)
+
     def made(self, exchange: Exchange, payload: bytes, seq: Seq, now_ms: float) -> list[Action]:
         """Takes an answer of our own."""
         exchange.connection.answered(exchange, payload)
@@ -132,7 +136,7 @@ class Gate:
             if exchange.kind is Kind.WRITE:
                 if connection.home is None:
                     break
-                actions += self._send(exchange, connection.home, "write", now_ms)
+                actions += self._send(exchange, connection.home, "write", seq, now_ms)
                 continue
             bound = self._capture(exchange, seq, now_ms)
             question = self._question(exchange, bound, follows)
@@ -142,10 +146,15 @@ class Gate:
             if not isinstance(decision, Forward):
                 actions += self._hold(exchange, bound, follows, now_ms, shown=decision.shown)
                 break
+            if exchange.complaint and now_ms >= self._deadline_ms(exchange):
+                # A broker that goes on refusing what it is known to have must not keep the read for ever.
+                actions += self._hold(exchange, bound, follows, now_ms, shown=False)
+                break
             if exchange in self.held:
                 actions.append(self._release(exchange, "proven", now_ms))
-            at_home = decision.channel is connection.home
-            actions += self._send(exchange, decision.channel, "forward" if at_home else "route", now_ms)
+            channel = decision.channel
+            exchange.stamp = self._stamp(exchange, bound, channel)
+            actions += self._send(exchange, channel, "forward" if channel is connection.home else "route", seq, now_ms)
         return actions
 
     # What happens in the cluster
@@ -219,13 +228,13 @@ class Gate:
     def expire(self, seq: Seq, now_ms: float) -> list[Action]:
         """Ends the holds whose time is up."""
         actions: list[Action] = []
-        for held in [held for held in self.held.values() if self._deadline_ms(held) <= now_ms]:
+        for held in self.holds.due(now_ms):
             actions += self._give_up(held, seq, now_ms)
         return actions
 
     def wakeup_ms(self) -> float:
         """When `expire` has something to do."""
-        return min((self._deadline_ms(held) for held in self.held.values()), default=float("inf"))
+        return self.holds.wakeup_ms()
 
     def ask(self) -> None:
         """Says whom to probe for what is held, and whether anybody is owed the head. To be called after every event."""
@@ -264,7 +273,25 @@ class Gate:
             exchange.bound = (
                 Bound() if self._cluster.promises_nothing else required(level, session.bound, exchange.arrived)
             )
+            self._claim(exchange, exchange.bound)
         return exchange.bound
+
+    def _claim(self, exchange: Exchange, bound: Bound) -> None:
+        """What the client itself asks for; its session is none the worse for a token that nobody can meet."""
+        state, cluster = exchange.request.state, self._cluster
+        if state is None or cluster.promises_nothing:
+            return
+        if cluster.is_foreign(state):
+            # Real Kafka would not look at it either; brokers that do refuse it themselves.
+            bound.unreachable = self._refuses_tokens(exchange)
+            bound.claimed_at = exchange.arrived if bound.unreachable else NEVER
+        elif state.consistency_token >= 0:
+            bound.claim(state.consistency_token, exchange.arrived, cluster.view.head)
+
+    def _refuses_tokens(self, exchange: Exchange) -> bool:
+        """Whether the client's own broker answers a token out of reach with the error that the proposal has for it."""
+        broker = self._cluster.view.brokers.get(exchange.connection.node_id)
+        return broker is not None and broker.carries_state
 
     def _question(self, exchange: Exchange, bound: Bound, follows: Channel | None) -> Question:
         request, connection = exchange.request, exchange.connection
@@ -289,10 +316,19 @@ class Gate:
             openable=openable,
         )
 
-    def _send(self, exchange: Exchange, channel: Channel, decision: str, now_ms: float) -> list[Action]:
+    def _stamp(self, exchange: Exchange, bound: Bound, channel: Channel) -> ConsistencyState | None:
+        if self._cluster.doubted or exchange.complaint is Complaint.FOREIGN:
+            return None
+        request, broker = exchange.request, self._cluster.view.brokers.get(channel.node_id)
+        return stamp_of(request.api_key, request.api_version, bound, broker, self._cluster.cluster_id)
+
+    def _send(self, exchange: Exchange, channel: Channel, decision: str, seq: Seq, now_ms: float) -> list[Action]:
         broker = self._cluster.view.brokers.get(channel.node_id)
         sure = broker is not None and confirmed(broker, channel)
-        exchange.incarnation = broker.incarnation if broker is not None and sure else channel.incarnation
+        # Should the channel lead to an earlier process after all, that one is gone and cannot answer.
+        exchange.process = broker.incarnation if broker is not None and sure else GONE
+        exchange.incarnation = exchange.process if sure else channel.incarnation
+        exchange.sent = seq
         exchange.connection.sent(exchange, channel, now_ms)
         pure = exchange.kind is Kind.READ and exchange.request.may_create
         return [Decided(exchange, decision), Send(exchange, channel, pure)]
@@ -308,7 +344,10 @@ class Gate:
         if trace is Trace.NONE or channel is None:
             return
         session = self._join(exchange.connection, request, seq, now_ms)
-        if trace is Trace.BROKER:
+        if trace is Trace.BROKER and exchange.kind is Kind.READ and exchange.token != UNKNOWN_OFFSET:
+            # Read after the answer was built: a number, whatever becomes of the broker.
+            session.bound.at_least(exchange.token)
+        elif trace is Trace.BROKER:
             broker = self._cluster.view.brokers.get(channel.node_id)
             incarnation = channel.incarnation if exchange.channel is None else exchange.incarnation
             if broker is None or broker.incarnation != incarnation:
@@ -318,7 +357,10 @@ class Gate:
             elif broker.positions:
                 self._sessions.owe_broker(session, broker, seq)
         elif not self._cluster.promises_nothing:
-            self._sessions.owe_head(session, seq, Why.OWN_WRITE, effective=trace is Trace.HEAD_EFFECTIVE)
+            effective = trace is Trace.HEAD_EFFECTIVE
+            # Besides the promise: another implementation may name only what the broker itself shows.
+            session.bound.at_least(exchange.token, effective=effective)
+            self._sessions.owe_head(session, seq, Why.OWN_WRITE, effective=effective)
             self._cluster.prefer(channel.node_id)
             self._ask_again = True
 
@@ -328,38 +370,30 @@ class Gate:
         held = self.held.get(exchange)
         if held is not None:
             held.follows, held.bound = follows, bound
-            if not shown:
-                held.visible_ms = None
-            elif held.visible_ms is None:
-                held.visible_ms = now_ms
+            held.showed(shown, now_ms)
+            if bound.unreachable:
+                held.deadline_ms = min(held.deadline_ms, now_ms)
             return []
-        size = len(exchange.request.payload)
-        if len(self.held) >= self.settings.held_requests_max or self.held_bytes + size > self.settings.held_bytes_max:
+        if not self.holds.has_room(exchange):
             return [CloseClient(exchange.connection, "too_many_held")]
-        self.held[exchange] = HeldRead(
+        broker = self._cluster.view.brokers.get(exchange.connection.node_id)
+        held = HeldRead(
             exchange=exchange,
             bound=bound,
             follows=follows,
-            why=self._why(exchange, bound),
+            why=reason(exchange, bound, broker, stays=exchange.request.pinned or not self.settings.roams),
             since_ms=exchange.eligible_ms,
-            deadline_ms=exchange.eligible_ms + self.settings.wait_timeout_ms,
-            visible_ms=now_ms if shown else None,
+            deadline_ms=self._deadline_ms(exchange),
         )
-        self.held_bytes += size
+        if bound.unreachable:
+            held.deadline_ms = min(held.deadline_ms, now_ms)
+        held.showed(shown, now_ms)
+        self.holds.add(held)
         self._ask_again = True
         return [Decided(exchange, "hold")]
 
-    def _why(self, exchange: Exchange, bound: Bound) -> Why:
-        if bound.head_promised:
-            return bound.head_why
-        home = exchange.connection.home
-        if home is None and (exchange.request.pinned or not self.settings.roams):
-            return Why.CONNECTING
-        if bound.brokers:
-            return Why.EARLIER_READ
-        broker = self._cluster.view.brokers.get(exchange.connection.node_id)
-        visible = broker is not None and broker.visible >= max(bound.visible, bound.effective)
-        return Why.NOT_EFFECTIVE if visible else Why.BROKER_BEHIND
+    def _deadline_ms(self, exchange: Exchange) -> float:
+        return exchange.eligible_ms + self.settings.wait_timeout_ms
 
     def _put_back(self, exchange: Exchange, kind: Kind) -> None:
         """Puts a read that was sent back in front of the queue; what was held there waits behind it, in order again."""
@@ -370,11 +404,8 @@ class Gate:
         connection.ask_again(exchange, kind)
 
     def _let_go(self, exchange: Exchange) -> HeldRead:
-        held = self.held.pop(exchange)
-        self.held_bytes -= len(exchange.request.payload)
         self._ask_again = True
-        exchange.bound = None
-        return held
+        return self.holds.let_go(exchange)
 
     def _release(self, exchange: Exchange, outcome: str, now_ms: float) -> Released:
         held = self._let_go(exchange)
@@ -398,11 +429,6 @@ class Gate:
         ranked = sorted(self._cluster.live, key=lambda node_id: (-brokers[node_id].visible, node_id != own))
         return ranked[:PROBE_FANOUT]
 
-    def _deadline_ms(self, held: HeldRead) -> float:
-        if held.visible_ms is None:
-            return held.deadline_ms
-        return min(held.deadline_ms, held.visible_ms + self.settings.effective_grace_ms)
-
     def _give_up(self, held: HeldRead, seq: Seq, now_ms: float) -> list[Action]:
         exchange, connection = held.exchange, held.exchange.connection
         on_timeout = self.settings.on_timeout
@@ -411,18 +437,21 @@ class Gate:
             channel = connection.home
         elif on_timeout is OnTimeout.FRESHEST:
             channel = self._freshest(exchange, held)
+        if held.bound.unreachable and self._refuses_tokens(exchange) and connection.home is not None:
+            channel, on_timeout = connection.home, OnTimeout.ERROR
         outcome = on_timeout.value if channel or on_timeout is OnTimeout.CLOSE else OnTimeout.ERROR.value
         released = self._release(exchange, outcome, now_ms)
         if channel is not None:
+            exchange.stamp = None
             return [
                 released,
-                *self._send(exchange, channel, "unproven", now_ms),
+                *self._send(exchange, channel, "unproven", seq, now_ms),
                 *self.advance(connection, seq, now_ms),
             ]
         connection.drop_front(exchange)
         if outcome == OnTimeout.CLOSE.value:
             return [released, CloseClient(connection, "wait_timeout", exchange)]
-        return [released, Refuse(exchange, self._explain(held, now_ms))]
+        return [released, Refuse(exchange, explain(held, now_ms))]
 
     def _freshest(self, exchange: Exchange, held: HeldRead) -> Channel | None:
         question = self._question(exchange, held.bound, held.follows)
@@ -435,11 +464,3 @@ class Gate:
             and brokers[c.node_id].speaks(question.api_key, question.api_version)
         ]
         return max(channels, key=lambda c: (brokers[c.node_id].visible, c is question.home), default=None)
-
-    def _explain(self, held: HeldRead, now_ms: float) -> str:
-        waited = f"within {now_ms - held.since_ms:.0f} ms"
-        if held.bound.head_promised:
-            return f"the head of the metadata log could not be confirmed {waited}"
-        if held.visible_ms is not None:
-            return f"no broker was seen to act upon the session's last change {waited}"
-        return f"no broker had caught up with the session {waited}"

@@ -2,6 +2,7 @@
 
 While anyone waits the next probe goes out as the last is answered, at least ``min_interval_ms`` apart; otherwise one
 every ``idle_interval_ms``. One probe answers all who wait for it, so its cost does not depend on the request rate.
+Where answers to reads tell the position, they count as probes, and fewer are sent.
 """
 
 from collections.abc import Iterable
@@ -63,6 +64,12 @@ class PositionProbes:
             return False
         line.under_way = False
         return True
+
+    def heard(self, node_id: NodeId, sent_ms: float) -> None:
+        """Notes that the answer to a read sent at ``sent_ms`` told the position: as good as a probe sent then."""
+        line = self._lines.get(node_id)
+        if line is not None and not line.under_way:
+            line.sent_ms = max(line.sent_ms, sent_ms)
 
     def due(self, now_ms: float, seq: Seq) -> list[NodeId]:
         """The brokers to probe now; they count as probed at ``seq``."""

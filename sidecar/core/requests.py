@@ -9,7 +9,7 @@ from typing import Any, Final
 from codec import encode_request
 from codec.api_keys import ApiKey
 from codec.compiled import decoder
-from codec.headers import client_id_of, peek_request, request_body_offset
+from codec.headers import client_id_of, peek_request, request_body_offset, request_state
 from codec.registry import known_versions, request_table
 from sidecar.core.apis import TRAITS, Kind
 from sidecar.core.connection import Request
@@ -48,6 +48,8 @@ def read_request(payload: bytes, scope: Scope, connection_id: int) -> Request:
         raise UnsupportedVersion
     elif traits.kind is Kind.READ:
         _read_others(request)
+    if traits.kind is Kind.READ:
+        request.state = request_state(payload)
     return request
 
 

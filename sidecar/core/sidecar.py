@@ -14,7 +14,9 @@ actions.
 from collections.abc import Iterable
 from typing import assert_never
 
+from codec.headers import ConsistencyState
 from sidecar.core.actions import Action, CloseClient, Deliver, Noted, ResetProbe, Unwatch
+from sidecar.core.apis import Kind
 from sidecar.core.bounds import GONE
 from sidecar.core.cluster import Cluster, HeadSource
 from sidecar.core.connection import ClientConnection, Exchange
@@ -42,7 +44,8 @@ from sidecar.core.head import Verdict
 from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Offset, Seq
 from sidecar.core.probing import Pace
 from sidecar.core.sessions import Sessions
-from sidecar.core.view import Broker, Channel
+from sidecar.core.states import Complaint
+from sidecar.core.view import Broker, Channel, View
 
 FORGET_INTERVAL_MS = 10_000
 
@@ -168,9 +171,59 @@ class Sidecar:
         exchange = event.exchange
         if exchange.connection.closed:
             return []
+        channel = exchange.channel or exchange.connection.home
+        if channel is None:
+            return []
+        if event.complaint is not None:
+            return self._complained(exchange, channel, event.complaint, seq, now_ms)
+        view = self.cluster.view
+        actions = self._hear(exchange, channel, event.state, seq, now_ms)
         if event.creates:
-            return self.gate.creates(exchange, seq, now_ms)
-        return self.gate.answer(exchange, event.payload, seq, now_ms, leader_changed=event.leader_changed)
+            actions += self.gate.creates(exchange, seq, now_ms)
+        else:
+            actions += self.gate.answer(exchange, event.payload, seq, now_ms, leader_changed=event.leader_changed)
+        return actions + self._heard(view, channel.node_id, seq, now_ms)
+
+    def _hear(
+        self, exchange: Exchange, channel: Channel, state: ConsistencyState | None, seq: Seq, now_ms: float
+    ) -> list[Action]:
+        """Takes over what the header of an answer tells, before the session that reads gets its answer."""
+        exchange.token = UNKNOWN_OFFSET
+        if state is None or not self.cluster.believes(state, channel):
+            return self.cluster.doubt() if self.cluster.is_foreign(state) else []
+        exchange.token = state.consistency_token
+        if exchange.kind is Kind.READ:
+            # In an answer that the controller made, the token may be above the broker's own position.
+            channel.shown = max(channel.shown, exchange.token)
+            self.cluster.heard(
+                channel.node_id,
+                process=exchange.process,
+                sent=exchange.sent,
+                sent_ms=exchange.sent_ms,
+                offset=exchange.token,
+                now=seq,
+                now_ms=now_ms,
+            )
+        return []
+
+    def _heard(self, before: View, node_id: NodeId, seq: Seq, now_ms: float) -> list[Action]:
+        """What a position in an answer does for others, once that answer is on its way."""
+        was, now = before.brokers.get(node_id), self.cluster.view.brokers.get(node_id)
+        if was is None or now is None or was is now:
+            return []
+        actions = self.gate.broker_changed(was, now, seq, now_ms)
+        if self.cluster.view.head is not before.head:
+            actions += self.gate.head_confirmed(seq, now_ms)
+        return actions
+
+    def _complained(
+        self, exchange: Exchange, channel: Channel, complaint: Complaint, seq: Seq, now_ms: float
+    ) -> list[Action]:
+        """A broker is not where, or what, it was known to be: all that was known of it is forgotten."""
+        actions = self.cluster.doubt() if complaint is Complaint.FOREIGN else []
+        channel.shown = UNKNOWN_OFFSET
+        actions += self._lost(channel.node_id, seq, now_ms, probe=False)
+        return actions + self.gate.complained(exchange, complaint, seq, now_ms)
 
     def _home_opened(self, connection: ClientConnection, channel_id: int, seq: Seq, now_ms: float) -> list[Action]:
         if connection.closed:

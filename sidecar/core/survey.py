@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 from sidecar.core.error_names import error_name
 from sidecar.core.head import QuorumAnswer, Verdict, advanced, judge
@@ -75,14 +74,6 @@ class Survey:
         if standing.offset is None or isinstance(self.head, NoHead):
             return None
         return max(0, self.head.offset - standing.offset)
-
-
-def has_position(versions: Mapping[int, tuple[int, int]]) -> bool:
-    """Whether the epoch in a broker's ApiVersions answer is a position in the metadata log.
-
-    A broker in ZooKeeper mode shows the version of a ZooKeeper node in that field; it does not offer DescribeQuorum.
-    """
-    return ApiKey.DESCRIBE_QUORUM in versions
 
 
 def read_head(known: Head | None, response: Mapping[str, Any], asked: Seq) -> Head | NoHead:

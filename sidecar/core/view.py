@@ -21,6 +21,8 @@ class Broker:
         visible: offset of the image that the broker shows; -1 when unknown.
         effective: the broker has acted upon everything up to here: the position before the last one that was seen.
         proven: when the last answered probe of this incarnation was *sent*; positions hold from then on.
+        learned: when ``visible`` became known; a probe that was sent later cannot find less.
+        carries_state: it implements the proposal: its answers carry a ConsistencyState.
         versions: what the broker offers, API key to (lowest, highest); empty until known.
         positions: False for a broker that reports none (ZooKeeper mode): nothing can be promised about it.
     """
@@ -31,6 +33,8 @@ class Broker:
     visible: Offset = UNKNOWN_OFFSET
     effective: Offset = UNKNOWN_OFFSET
     proven: Seq = NEVER
+    learned: Seq = NEVER
+    carries_state: bool = False
     versions: Mapping[int, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
     positions: bool = True
 
@@ -83,7 +87,8 @@ class Channel:
         established: when it was open; a position proves something about it only if the probe was sent later (a process
             that answers after this moment is the one that accepted the connection).
         incarnation: of the broker at that moment; -1 when its probe connection was not open: nothing links the two.
-        shown: the position that this very connection reported (ApiVersions); a lower bound as long as it lives.
+        shown: the position that this very connection reported (ApiVersions, ConsistencyState); a lower bound as long as
+            it lives.
         load: of the broker, shared by all its channels.
     """
 

@@ -21,6 +21,7 @@ from codec import CodecError, decode_response, encode_request
 from codec.api_keys import ApiKey
 from codec.frames import FrameReader, explain_prefix, frame
 from codec.headers import (
+    ConsistencyState,
     RequestHeader,
     encode_request_header,
     peek_correlation_id,
@@ -34,6 +35,8 @@ from sidecar.net.sasl import Credentials, LoginFailed, login
 
 CLIENT_ID: Final = "tidegate"
 SOFTWARE: Final = {"client_software_name": "tidegate", "client_software_version": "0.1.0"}
+NO_TOPICS: Final[Mapping[str, Any]] = MappingProxyType({"topics": [], "allow_auto_topic_creation": False})
+"""A Metadata question that needs no privilege and creates nothing."""
 OFFER_VERSION: Final = 3
 """The first ApiVersions version whose answer carries the position."""
 
@@ -133,11 +136,26 @@ class BrokerConnection(asyncio.Protocol):
         """Questions without an answer."""
         return len(self._waiting)
 
-    def ask(self, api_key: int, api_version: int, body: Mapping[str, Any], on_answer: OnAnswer) -> None:
-        """Sends a question; ``on_answer`` gets the payload of the answer. It is not called when the connection ends."""
+    def ask(
+        self,
+        api_key: int,
+        api_version: int,
+        body: Mapping[str, Any],
+        on_answer: OnAnswer,
+        state: ConsistencyState | None = None,
+    ) -> None:
+        """Sends a question; ``on_answer`` gets the payload of the answer. It is not called when the connection ends.
+
+        Args:
+            state: what the header says, where the version has room for it.
+        """
         correlation_id = self._next_id()
         header = RequestHeader(
-            api_key=api_key, api_version=api_version, correlation_id=correlation_id, client_id=CLIENT_ID
+            api_key=api_key,
+            api_version=api_version,
+            correlation_id=correlation_id,
+            client_id=CLIENT_ID,
+            consistency_state=state,
         )
         question = encode_request_header(header) + encode_request(api_key, api_version, body)
         self._send(question, correlation_id, on_answer)

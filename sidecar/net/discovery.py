@@ -4,15 +4,16 @@ Asks with a Metadata request for no topics: it needs no privilege, and it cannot
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from codec.api_keys import ApiKey
 from config.values import HostPort
 from sidecar.core.events import Address, ClusterDescribed
 from sidecar.core.ids import NodeId
-from sidecar.net.broker_connection import BrokerConnection, BrokerUnavailable, connect
+from sidecar.net.broker_connection import NO_TOPICS, BrokerConnection, BrokerUnavailable, connect
 from sidecar.net.driver import Driver
 from sidecar.net.sasl import Credentials
 
@@ -20,7 +21,6 @@ log = logging.getLogger("tidegate.discovery")
 
 INTERVAL_S: Final = 5.0
 RETRY_S: Final = 0.5
-_NO_TOPICS: Final[dict[str, Any]] = {"topics": [], "allow_auto_topic_creation": False}
 
 
 async def describe(connection: BrokerConnection) -> ClusterDescribed:
@@ -32,7 +32,7 @@ async def describe(connection: BrokerConnection) -> ClusterDescribed:
     version = connection.version(ApiKey.METADATA)
     if version is None or version < 1:
         raise BrokerUnavailable("versions", "the broker speaks no Metadata version that Tidegate knows")
-    answer = await connection.call(ApiKey.METADATA, version, _NO_TOPICS)
+    answer = await connection.call(ApiKey.METADATA, version, NO_TOPICS)
     return ClusterDescribed(
         cluster_id=answer.get("cluster_id"),
         controller_id=answer["controller_id"],
@@ -58,6 +58,7 @@ class Discovery:
         self._driver = driver
         self._bootstrap = list(bootstrap)
         self._credentials = credentials
+        self._hurry = asyncio.Event()
 
     async def run(self) -> None:
         """Goes on until cancelled."""
@@ -67,7 +68,14 @@ class Discovery:
             if found is not None:
                 self._driver.handle(found)
                 self.described.set()
-            await asyncio.sleep(INTERVAL_S if found is not None else RETRY_S)
+            self._hurry.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(INTERVAL_S if found is not None else RETRY_S):
+                    await self._hurry.wait()
+
+    def hasten(self) -> None:
+        """Asks at once, not when it is time."""
+        self._hurry.set()
 
     async def _ask_somebody(self) -> ClusterDescribed | None:
         faults: list[str] = []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from codec import CodecError
-from codec.headers import with_response_correlation_id
+from codec.headers import stamp_request, strip_response, with_response_correlation_id
 from config.sidecar import Limits
 from sidecar.core.actions import (
     Action,
@@ -21,6 +21,7 @@ from sidecar.core.actions import (
     OpenChannel,
     Probe,
     ProbeHead,
+    Rediscover,
     Refuse,
     Released,
     ResetProbe,
@@ -37,9 +38,10 @@ from sidecar.core.ids import NodeId, Seq
 from sidecar.core.requests import as_pure_read, request_body
 from sidecar.core.sessions import Scope
 from sidecar.core.sidecar import Sidecar
+from sidecar.core.states import complaint_in, state_in
 from sidecar.core.timeouts import ClusterFacts
 from sidecar.net.counters import Counters
-from sidecar.net.parties import ClientParty, LinksParty, ListenerParty
+from sidecar.net.parties import ClientParty, DiscoveryParty, LinksParty, ListenerParty
 
 log = logging.getLogger("tidegate.sidecar")
 
@@ -51,6 +53,7 @@ class DriverSettings:
     limits: Limits
     scope: Scope
     connect_timeout_ms: int
+    expose_state: bool
 
 
 class Driver:
@@ -61,6 +64,8 @@ class Driver:
         counters: what happened.
         listeners: where clients come in; set by `sidecar.app`.
         links: the sidecar's own connections; set by `sidecar.app`.
+        discovery: asks who the brokers are; set by `sidecar.app`.
+        expose_state: clients get the ConsistencyState that answers carry.
     """
 
     def __init__(self, core: Sidecar, settings: DriverSettings) -> None:
@@ -68,9 +73,11 @@ class Driver:
         self.limits = settings.limits
         self.scope = settings.scope
         self.connect_timeout_ms = settings.connect_timeout_ms
+        self.expose_state = settings.expose_state
         self.counters = Counters()
         self.listeners: list[ListenerParty] = []
         self.links: LinksParty
+        self.discovery: DiscoveryParty
         self._loop = asyncio.get_running_loop()
         self._clients: dict[ClientConnection, ClientParty] = {}
         self._events: deque[Event] = deque()
@@ -179,9 +186,15 @@ class Driver:
         self._observe_upstream(exchange)
         if not connection.is_next(exchange):
             exchange.lined_up_ms = self.now_ms()
+        state = state_in(payload, request.api_key, request.api_version)
         try:
+            if exchange.stamp is not None and (found := complaint_in(payload, request.api_key, request.api_version)):
+                self.handle(AnswerReceived(exchange, b"", state=state, complaint=found))
+                return
+            if state is not None and not self.expose_state:
+                payload = strip_response(payload, request.api_key, request.api_version)
             if exchange.kind is Kind.READ and request.may_create and misses_topics(payload, request.api_version):
-                self.handle(AnswerReceived(exchange, b"", creates=True))
+                self.handle(AnswerReceived(exchange, b"", creates=True, state=state))
                 return
             reading = self._read(payload, request.api_key, request.api_version, ports)
         except CodecError as error:
@@ -201,7 +214,7 @@ class Driver:
             client.answer_plain(exchange, reading.payload)
             client.deliver()
         else:
-            self.handle(AnswerReceived(exchange, reading.payload, leader_changed=reading.leader_changed))
+            self.handle(AnswerReceived(exchange, reading.payload, leader_changed=reading.leader_changed, state=state))
 
     def _read(self, payload: bytes, api_key: int, api_version: int, ports: NodePorts) -> Reading:
         if api_key not in READ_HERE:
@@ -243,6 +256,8 @@ class Driver:
                 self.links.probe(node_id, asked)
             case ProbeHead(via, asked):
                 self.links.probe_head(via, asked)
+            case Rediscover():
+                self.discovery.hasten()
             case Released():
                 self._count_release(action)
             case Decided(exchange, decision):
@@ -258,6 +273,8 @@ class Driver:
         if client is None:
             return
         payload = as_pure_read(exchange.request) if action.pure else exchange.request.payload
+        if exchange.stamp is not None:
+            payload = stamp_request(payload, exchange.stamp)
         if channel is exchange.connection.home:
             client.send_home(payload)
             return

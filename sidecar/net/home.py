@@ -1,6 +1,7 @@
 """The connection of one client to its own broker: requests out in their order, answers back in the same order.
 
-A chunk of answers that need no reading goes to the client as it came, in one write; large ones stream through.
+A chunk of answers that need no reading goes to the client as it came, in one write; large ones stream through. Of a
+broker that implements the proposal every answer is read, to take the ConsistencyState out of its header.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from sidecar.core.answers import READ_HERE, WALKED, passes_unchanged
 from sidecar.core.apis import Kind, Trace
 from sidecar.core.events import HomeClosed, HomeOpened
 from sidecar.core.ids import NodeId
+from sidecar.core.states import can_carry, state_in
 from sidecar.net.driver import Driver
 from sidecar.net.parties import Owner
 
@@ -48,6 +50,8 @@ class Home(asyncio.Protocol):
         self._paused = False
         self._finishing = False
         self._closed = False
+        # Until the broker has answered without a ConsistencyState where it could have put one, all answers are read.
+        self._reads_all = not driver.expose_state
 
     def open(self, node_id: NodeId) -> None:
         """Starts to connect; requests may be written at once and leave when the connection is there."""
@@ -192,6 +196,7 @@ class Home(asyncio.Protocol):
             request = exchange.request
             passes = (
                 exchange.kind is _PLAIN
+                and not self._reads_all
                 and request.trace is _NO_TRACE
                 and request.api_key not in READ_HERE
                 and connection.is_next(exchange)
@@ -206,6 +211,7 @@ class Home(asyncio.Protocol):
             connection.home_answered()
             if passes or (
                 request.api_key in WALKED
+                and not self._reads_all
                 and connection.is_next(exchange)
                 and passes_unchanged(data[end - size : end], request)
             ):
@@ -216,7 +222,10 @@ class Home(asyncio.Protocol):
             if run < position:
                 client.write(data[run:position])
             run = position = end
-            driver.answered(exchange, data[end - size : end], client.listener.ports)
+            payload = data[end - size : end]
+            if self._reads_all and can_carry(request.api_key, request.api_version):
+                self._reads_all = state_in(payload, request.api_key, request.api_version) is not None
+            driver.answered(exchange, payload, client.listener.ports)
             if self._closed:
                 return
         if run < position:

@@ -26,8 +26,10 @@ from sidecar.core.events import (
 )
 from sidecar.core.head import QuorumAnswer
 from sidecar.core.ids import UNKNOWN_OFFSET, NodeId, Seq
+from sidecar.core.positions import has_position
+from sidecar.core.states import UNASKED, can_carry, state_in
 from sidecar.core.versions import read_offer
-from sidecar.net.broker_connection import SOFTWARE, BrokerConnection, BrokerUnavailable, connect
+from sidecar.net.broker_connection import NO_TOPICS, SOFTWARE, BrokerConnection, BrokerUnavailable, connect
 from sidecar.net.driver import Driver
 from sidecar.net.sasl import Credentials
 
@@ -50,6 +52,7 @@ class Link:
         self._driver = links.driver
         self._resolved: tuple[str, int] | None = None
         self._probes: BrokerConnection | None = None
+        self._carries_state = False
         self._heads: BrokerConnection | None = None
         self._heads_lock = asyncio.Lock()
         self._channel: BrokerConnection | None = None
@@ -88,7 +91,7 @@ class Link:
 
         def on_answer(payload: bytes) -> None:
             offer = read_offer(payload, version, response_body_offset(payload, ApiKey.API_VERSIONS, version))
-            self._driver.handle(ProbeAnswered(self.node_id, asked, offer.position, offer.versions))
+            self._driver.handle(ProbeAnswered(self.node_id, asked, offer.position, offer.versions, self._carries_state))
 
         connection.ask(ApiKey.API_VERSIONS, version, SOFTWARE, on_answer)
 
@@ -111,8 +114,21 @@ class Link:
                 delay_s = min(2 * delay_s, _RETRY_S_MAX)
                 continue
             delay_s = _RETRY_S_MIN
+            self._carries_state = False
+            self._detect_state(self._probes)
             self._driver.handle(ProbeOpened(self.node_id))
             await self._lost.wait()
+
+    def _detect_state(self, connection: BrokerConnection) -> None:
+        """Sees whether the broker implements the proposal. The answer comes before that of the first probe."""
+        version = connection.version(ApiKey.METADATA)
+        if version is None or not can_carry(ApiKey.METADATA, version):
+            return
+
+        def on_answer(payload: bytes) -> None:
+            self._carries_state = state_in(payload, ApiKey.METADATA, version) is not None
+
+        connection.ask(ApiKey.METADATA, version, NO_TOPICS, on_answer, UNASKED)
 
     def _probes_lost(self, cause: str) -> None:
         self._probes = None
@@ -175,7 +191,7 @@ class Link:
             log.debug("broker %d: %s", self.node_id, error)
             self._driver.handle(ChannelClosed(self.node_id, None))
             return
-        position = self._channel.position
+        position = self._channel.position if has_position(self._channel.versions) else None
         shown = UNKNOWN_OFFSET if position is None else position
         self._driver.handle(ChannelOpened(self.node_id, channel_id, shown))
 

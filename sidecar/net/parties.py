@@ -62,6 +62,13 @@ class ClientParty(Owner, Protocol):
         """Takes no more requests; the connection ends when those that came are answered."""
 
 
+class DiscoveryParty(Protocol):
+    """Who asks which brokers there are."""
+
+    def hasten(self) -> None:
+        """Asks at once, not when it is time."""
+
+
 class LinksParty(Protocol):
     """The sidecar's own connections."""
 

@@ -12,7 +12,7 @@ from sidecar.core.addresses import NodePorts
 from sidecar.core.apis import api_name
 from sidecar.core.bounds import Bound
 from sidecar.core.cluster import Cluster, HeadSource
-from sidecar.core.gate import HeldRead
+from sidecar.core.holds import HeldRead
 from sidecar.core.ids import UNKNOWN_OFFSET, NodeId, Offset
 from sidecar.core.sessions import Session
 from sidecar.core.sidecar import Sidecar

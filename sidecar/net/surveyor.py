@@ -17,7 +17,8 @@ from codec.api_keys import ApiKey
 from config.values import HostPort
 from sidecar.core.events import Address, ClusterDescribed
 from sidecar.core.ids import UNKNOWN_OFFSET, NodeId, Seq
-from sidecar.core.survey import NO_DESCRIBE_QUORUM, NO_POSITION, NoHead, Standing, Survey, has_position, read_head
+from sidecar.core.positions import has_position
+from sidecar.core.survey import NO_DESCRIBE_QUORUM, NO_POSITION, NoHead, Standing, Survey, read_head
 from sidecar.core.view import Head
 from sidecar.net.broker_connection import BrokerConnection, BrokerUnavailable, connect
 from sidecar.net.discovery import describe

@@ -6,10 +6,12 @@ shows in and the invariants that are meant to catch it: a simulation that does n
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
 from codec.api_keys import ApiKey
+from codec.headers import ConsistencyState
 from sidecar.core import apis, bounds, gate, head, positions, routing
 from sidecar.core.actions import Action
 from sidecar.core.apis import Kind as RequestKind
@@ -19,10 +21,11 @@ from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.events import Event, HeadAnswered
 from sidecar.core.gate import Gate
 from sidecar.core.head import QuorumAnswer, Verdict
-from sidecar.core.ids import UNKNOWN_OFFSET, Seq
+from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Seq
 from sidecar.core.levels import required
 from sidecar.core.sessions import Session, Sessions
 from sidecar.core.sidecar import Sidecar
+from sidecar.core.states import Complaint
 from sidecar.core.view import Broker, Channel, Head
 from tests.simulation.requests import note_of
 from tests.simulation.weather import Kind
@@ -295,3 +298,83 @@ def _free_effect(patch: Patch) -> None:
         return needed == UNKNOWN_OFFSET or (bounds.confirmed(broker, channel) and broker.effective >= needed)
 
     patch.setattr(routing, "proven", proven)
+
+
+# What brokers that implement the proposal say
+
+
+@bug("8", "a token of a client is believed before a head has confirmed it", Kind.LAG, "numbers_belong_to_this_log")
+def _believed(patch: Patch) -> None:
+    patch.setattr(Bound, "claim", lambda self, offset, arrived, head: self.at_least(offset))
+
+
+@bug("10", "a token above the head is waited for", Kind.LAG, "no_token_out_of_reach_is_waited_for")
+def _waited_for(patch: Patch) -> None:
+    judge_claim = Bound._judge_claim
+
+    def wait(self: Bound, head: Head) -> None:
+        judge_claim(self, head)
+        self.unreachable = False
+
+    patch.setattr(Bound, "_judge_claim", wait)
+
+
+@bug("own", "a token in the answer to a write replaces the promise", Kind.LAG)
+def _replaced(patch: Patch) -> None:
+    trace = Gate._trace
+
+    def replace_promise(self: Gate, exchange: Exchange, seq: Seq, now_ms: float, *, leader_changed: bool) -> None:
+        trace(self, exchange, seq, now_ms, leader_changed=leader_changed)
+        session = exchange.connection.session
+        if exchange.kind is RequestKind.WRITE and exchange.token != UNKNOWN_OFFSET and session is not None:
+            session.bound.head = session.bound.head_effective = NEVER
+            self._sessions._owed_head.discard(session)
+
+    patch.setattr(Gate, "_trace", replace_promise)
+
+
+@bug("own", "a token in the answer to a write is taken for the broker's position", Kind.LAG, "positions_are_true")
+def _of_a_write(patch: Patch) -> None:
+    hear = Sidecar._hear
+
+    def take(
+        self: Sidecar, exchange: Exchange, channel: Channel, state: ConsistencyState | None, seq: Seq, now_ms: float
+    ) -> list[Action]:
+        kind, exchange.kind = exchange.kind, RequestKind.READ
+        actions = hear(self, exchange, channel, state, seq, now_ms)
+        exchange.kind = kind
+        return actions
+
+    patch.setattr(Sidecar, "_hear", take)
+
+
+@bug(
+    "own", "a token of a former incarnation is taken for the present one's", Kind.RESTARTS, "positions_are_true", *STALE
+)
+def _of_a_former_process(patch: Patch) -> None:
+    heard = Cluster.heard
+
+    def believe(self: Cluster, node_id: NodeId, *, process: int, **rest: Any) -> None:
+        heard(self, node_id, process=self.view.brokers[node_id].incarnation, **rest)
+
+    patch.setattr(Cluster, "heard", believe)
+
+
+@bug("own", "a probe that was overtaken by a token ends the incarnation", Kind.NETWORK, "incarnations_end_for_a_reason")
+def _overtaken(patch: Patch) -> None:
+    probed = positions.probed
+
+    def end(broker: Broker, *, asked: Seq, **rest: Any) -> Broker:
+        return probed(replace(broker, learned=NEVER), asked=asked, **rest)
+
+    patch.setattr(positions, "probed", end)
+
+
+@bug("own", "a broker that refuses a stamp keeps its positions", Kind.MEMBERSHIP, "a_refusal_is_not_asked_for_again")
+def _trusted_still(patch: Patch) -> None:
+    def complained(
+        self: Sidecar, exchange: Exchange, channel: Channel, complaint: Complaint, seq: Seq, now_ms: float
+    ) -> list[Action]:
+        return self.gate.complained(exchange, complaint, seq, now_ms)
+
+    patch.setattr(Sidecar, "_complained", complained)

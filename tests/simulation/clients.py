@@ -25,6 +25,7 @@ class Client:
         expected: the requests that the sidecar has read and the client has no answer to, in order.
         at_home: what was sent on the home connection and not answered there, in order.
         routed: what was sent elsewhere and not answered there.
+        flexible: its requests have headers with room for a ConsistencyState.
         floor: what the answers so far have shown to each session of each log, in the client's order.
     """
 
@@ -37,6 +38,7 @@ class Client:
         self.at_home: deque[Exchange] = deque()
         self.routed: dict[Exchange, Channel] = {}
         self.floor: dict[tuple[int, str], Seen] = {}
+        self.flexible = driver.world.weather.carries_state and driver.world.state_random.random() < 0.8
         self.closed = False
         self._client_id = client_id
         self._count = 0
@@ -75,6 +77,7 @@ class Client:
     def _take(self, wish: Wish) -> None:
         driver, connection = self.driver, self.connection
         self._count += 1
+        wish = driver.world.claimed(wish) if self.flexible else wish
         note = Note(self, wish, self._count, driver.world.log.committed, driver.world.generation)
         scope = Scope(driver.world.weather.scope)
         request = request_of(note, session_name(scope, connection.connection_id, self._client_id))
@@ -82,7 +85,7 @@ class Client:
         if request.kind is Kind.PLAIN:
             invariants.nothing_overtakes_a_waiting_write(self, note)
             exchange = connection.pass_through(request, driver.core.next_seq(), driver.clock.now_ms)
-            self.send(exchange, driver.world.work_of(wish, pure=False))
+            self.send(exchange, driver.world.work_of(exchange, pure=False))
         else:
             driver.handle(RequestReceived(connection, request))
 

@@ -17,6 +17,7 @@ from sidecar.core.actions import (
     OpenChannel,
     Probe,
     ProbeHead,
+    Rediscover,
     Refuse,
     Released,
     ResetProbe,
@@ -186,6 +187,8 @@ class Driver:
                 self._probe(node_id, asked)
             case ProbeHead(via, asked):
                 self._probe_head(via, asked)
+            case Rediscover():
+                self.world.rediscover()
             case Released(exchange, _, outcome):
                 self.world.counts[f"released {outcome}"] += 1
             case Decided(exchange, decision):
@@ -202,12 +205,21 @@ class Driver:
         note, connection = note_of(exchange), exchange.connection
         client = note.client
         note.reply = reply
+        state = reply.state if client.flexible else None
+        if exchange.stamp is not None and reply.complaint is not None:
+            self.world.counts[f"complaint {reply.complaint.name}"] += 1
+            invariants.stamped_reads_are_not_refused(self.world, note, reply.complaint)
+            note.state = "waiting"
+            broker = self.core.cluster.view.brokers.get(NodeId(reply.process.node_id))
+            note.refused_by = (broker.node_id, broker.incarnation) if broker is not None else None
+            self.handle(AnswerReceived(exchange, b"", state=state, complaint=reply.complaint))
+            return
         if note.wish.api_key is ApiKey.API_VERSIONS:
             connection.home_showed(reply.visible)
         if reply.creates:
             note.state = "waiting"
             self.world.counts["creates"] += 1
-            self.handle(AnswerReceived(exchange, ANSWER, creates=True))
+            self.handle(AnswerReceived(exchange, ANSWER, creates=True, state=state))
             return
         note.state = "answered"
         if exchange.kind is Kind.PLAIN and note.wish.api_key is not ApiKey.DESCRIBE_QUORUM and not note.wish.moved:
@@ -222,7 +234,7 @@ class Driver:
         if exchange.kind in (Kind.READ, Kind.CREATE):
             invariants.proven_reads_are_fresh(self.world, exchange, note, reply)
         self.world.see(exchange.request.session_name, note, seen_in(exchange, reply))
-        self.handle(AnswerReceived(exchange, ANSWER, leader_changed=note.wish.moved))
+        self.handle(AnswerReceived(exchange, ANSWER, leader_changed=note.wish.moved, state=state))
 
     def _decided(self, exchange: Exchange, decision: str, seq: Seq) -> None:
         note = note_of(exchange)
@@ -240,9 +252,10 @@ class Driver:
         channel = exchange.channel
         assert channel is not None
         invariants.sends_keep_the_order(client, exchange, note, channel)
+        invariants.a_refusal_is_not_asked_for_again(self, note, channel)
         note.channel = channel
         if channel is exchange.connection.home:
-            client.send(exchange, world.work_of(note.wish, pure=pure))
+            client.send(exchange, world.work_of(exchange, pure=pure))
             return
         invariants.routed_reads_go_to_an_open_channel(self, exchange, channel)
         note.state = "sent"
@@ -254,7 +267,7 @@ class Driver:
                 del client.routed[exchange]
                 self.answered(exchange, reply)
 
-        link.send(world.work_of(note.wish, pure=pure), on_answer)
+        link.send(world.work_of(exchange, pure=pure), on_answer)
 
     # Our own connections
 
@@ -296,8 +309,11 @@ class Driver:
 
         def on_answer(reply: Reply) -> None:
             self.probing.pop(node_id, None)
-            self.handle(ProbeAnswered(node_id, asked, reply.visible))
+            carries_state = self.world.weather.carries_state
+            before = self.core.cluster.view.brokers[node_id]
+            self.handle(ProbeAnswered(node_id, asked, reply.visible, carries_state=carries_state))
             broker = self.core.cluster.view.brokers.get(node_id)
+            invariants.incarnations_end_for_a_reason(self, before, broker, reply.process)
             if broker is not None and broker.proven >= asked:
                 self.process_of[node_id, broker.incarnation] = reply.process
 

@@ -20,7 +20,9 @@ from sidecar.core.events import (
 )
 from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Seq
 from sidecar.core.levels import Level
-from sidecar.core.view import Channel, Head, Load
+from sidecar.core.states import Complaint
+from sidecar.core.view import Broker, Channel, Head, Load
+from tests.simulation.brokers import Process
 from tests.simulation.requests import READS, WRITES, Note, Reply, Seen, note_of, seen_in
 from tests.simulation.story import Violation
 
@@ -60,6 +62,8 @@ def proven_reads_are_fresh(world: "World", exchange: Exchange, note: Note, reply
     required = note.seen.visible
     if level is Level.LINEARIZABLE and exchange.kind is Kind.READ:
         required = max(required, note.committed)
+    if note.claim is not None and not note.wish.foreign:
+        required = max(required, note.claim.consistency_token)
     if reply.visible < required:
         raise Violation("proven_reads_are_fresh", f"{note} shows {reply.visible}, its session had seen {required}")
     acted = max(note.seen.effective, required) if exchange.request.effective else note.seen.effective
@@ -126,6 +130,24 @@ def bounds_never_rise(driver: "Driver", event: Event) -> None:
         renewed = bound is not held.bound and not renewing and about is not exchange.connection
         if renewed or (bound is held.bound and latest > promised):
             raise Violation("bounds_never_rise", f"{note_of(exchange)}: promise {latest}, was {promised}")
+
+
+def stamped_reads_are_not_refused(world: "World", note: Note, complaint: Complaint) -> None:
+    """A broker that is told what a read requires has it: the proof came first. Another log may have come in between."""
+    if (
+        complaint is Complaint.STALE
+        and not world.weather.fussy
+        and note.generation == world.generation
+        and not world.swapped
+    ):
+        raise Violation("stamped_reads_are_not_refused", f"{note} was refused: stale")
+
+
+def a_refusal_is_not_asked_for_again(driver: "Driver", note: Note, channel: Channel) -> None:
+    """A read that a broker refused goes there again only once all that was known of that broker was asked anew."""
+    broker = driver.core.cluster.view.brokers.get(channel.node_id)
+    if broker is not None and note.decision in PROVEN and note.refused_by == (broker.node_id, broker.incarnation):
+        raise Violation("a_refusal_is_not_asked_for_again", f"{note} goes back to broker {broker.node_id} unasked")
 
 
 # The head
@@ -272,8 +294,20 @@ def held_bytes_are_true(driver: "Driver", _event: Event) -> None:
     """The bytes that count as held are those of the held requests."""
     gate = driver.core.gate
     truth = sum(len(exchange.request.payload) for exchange in gate.held)
-    if gate.held_bytes != truth:
-        raise Violation("held_bytes_are_true", f"{gate.held_bytes}, should be {truth}")
+    if gate.holds.bytes != truth:
+        raise Violation("held_bytes_are_true", f"{gate.holds.bytes}, should be {truth}")
+
+
+def no_token_out_of_reach_is_waited_for(driver: "Driver", _event: Event) -> None:
+    """A token of a client above a head that was asked for after it came is not waited for: nobody can meet it."""
+    head = driver.core.cluster.view.head
+    if head is None or head.leader_epoch < 0:
+        return
+    for exchange, held in driver.core.gate.held.items():
+        bound = held.bound
+        beyond = NEVER < bound.claimed_at < head.asked and head.offset < bound.claimed
+        if beyond and held.deadline_ms > driver.clock.now_ms:
+            raise Violation("no_token_out_of_reach_is_waited_for", f"{note_of(exchange)} waits for {bound.claimed}")
 
 
 def the_core_does_not_spin(ticks: int) -> None:
@@ -363,6 +397,13 @@ def positions_are_true(driver: "Driver", _event: Event) -> None:
             raise Violation("positions_are_true", f"{broker}, but it is at {process.visible}/{process.effective}")
 
 
+def incarnations_end_for_a_reason(driver: "Driver", before: Broker, after: Broker | None, process: Process) -> None:
+    """A position is not taken for another process's while the one that is known answers."""
+    known = driver.process_of.get((before.node_id, before.incarnation))
+    if after is not None and after.incarnation != before.incarnation and known is process:
+        raise Violation("incarnations_end_for_a_reason", f"{before} is {after} now, though it is the same process")
+
+
 # Liveness
 
 
@@ -391,6 +432,7 @@ EVERY_STEP = (
     numbers_belong_to_this_log,
     holds_are_bounded,
     held_bytes_are_true,
+    no_token_out_of_reach_is_waited_for,
     loads_are_true,
     debts_are_true,
     sessions_are_bounded,

@@ -5,9 +5,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from codec.api_keys import ApiKey
+from codec.headers import ConsistencyState
+from codec.registry import first_flexible_version
 from sidecar.core import apis
 from sidecar.core.apis import Kind
 from sidecar.core.connection import Exchange, Request
+from sidecar.core.states import Complaint
 from tests.simulation.brokers import Process
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ class Wish:
         missing: the topics that it names do not exist.
         fails: a write that changes nothing.
         moved: a Produce answer that says that a partition has moved.
+        claims: it asks for a token so far above what is committed when it arrives; None: for none.
+        foreign: that token names another cluster.
     """
 
     api_key: ApiKey
@@ -38,17 +43,26 @@ class Wish:
     missing: bool = False
     fails: bool = False
     moved: bool = False
+    claims: int | None = None
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a broker answered: the image that it showed and acted upon then, and the offset that a controller named."""
+    """What a broker answered: the image that it showed and acted upon then, and the offset that a controller named.
+
+    Attributes:
+        state: in its header, if the brokers implement the proposal.
+        complaint: why it refused to answer.
+    """
 
     process: Process
     visible: int
     effective: int
     offset: int = -1
     creates: bool = False
+    state: ConsistencyState | None = None
+    complaint: Complaint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +93,22 @@ class Note:
         decision: the latest that the core reported.
         seen: what its session had seen when the core took its bound.
         kind: of the exchange when the core took its bound.
+        claim: what the client asks for in its header.
+        refused_by: the broker that complained last, and its incarnation as the core knew it.
     """
 
     __slots__ = (
         "arrived_ms",
         "behind_write",
         "channel",
+        "claim",
         "client",
         "committed",
         "decision",
         "generation",
         "kind",
         "number",
+        "refused_by",
         "reply",
         "seen",
         "state",
@@ -110,6 +128,11 @@ class Note:
         self.kind: Kind | None = None
         self.seen = Seen()
         self.channel: Channel | None = None
+        self.refused_by: tuple[int, int] | None = None
+        self.claim: ConsistencyState | None = None
+        if wish.claims is not None:
+            cluster_id = "another cluster" if wish.foreign else client.driver.world.cluster_id
+            self.claim = ConsistencyState(cluster_id=cluster_id, consistency_token=max(0, committed + wish.claims))
         self.reply: Reply | None = None
 
     @property
@@ -137,6 +160,8 @@ def note_of(exchange: Exchange) -> Note:
 def seen_in(exchange: Exchange, reply: Reply) -> Seen:
     """What an answer shows, or acknowledges, to its session."""
     api_key = note_of(exchange).wish.api_key
+    if reply.complaint is not None:
+        return Seen()
     if api_key is ApiKey.CREATE_ACLS:
         return Seen(reply.offset, reply.offset)
     if api_key in WRITES or api_key is ApiKey.DESCRIBE_QUORUM:
@@ -150,7 +175,7 @@ def request_of(note: Note, session_name: str) -> NotedRequest:
     traits = apis.TRAITS.get(wish.api_key, apis.PLAIN)
     request = NotedRequest(
         api_key=wish.api_key,
-        api_version=1,
+        api_version=first_flexible_version(wish.api_key) if note.client.flexible else 1,
         kind=traits.kind,
         trace=traits.trace,
         session_name=session_name,
@@ -158,6 +183,7 @@ def request_of(note: Note, session_name: str) -> NotedRequest:
         effective=traits.effective,
         may_create=wish.may_create,
         payload=b"" if traits.kind is Kind.PLAIN else b"request" * (1 + note.number % 3),
+        state=note.claim,
     )
     request.note = note
     return request

@@ -13,9 +13,11 @@ CHUNK: Final = 320
 CHUNKS: Final = 500 if os.environ.get("TIDEGATE_NIGHTLY") else 5
 LEAST: Final = {
     "answers": 3000,
-    "asked again": 2,
+    "asked again": 1,
+    "claims": 40,
     "closed broker_closed": 20,
     "closed wait_timeout": 5,
+    "complaint STALE": 2,
     "creates": 30,
     "decided forward": 400,
     "decided hold": 400,

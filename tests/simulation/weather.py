@@ -37,6 +37,9 @@ class Weather:
         noop_ms: between NoOp records; None: disabled.
         head_delay_ms: additional delay of DescribeQuorum at most: it goes on to a controller.
         refused: DescribeQuorum is refused: never, always, or until the middle of the run.
+        carries_state: the brokers implement the proposal.
+        fussy: they compare a token with what they act upon, so that they refuse what they show.
+        own_token: what they say in the answer to a write is their own position only, not the offset of the write.
     """
 
     seed: int
@@ -70,6 +73,9 @@ class Weather:
     noop_ms: float | None
     head_delay_ms: float
     faults: int
+    carries_state: bool
+    own_token: bool
+    fussy: bool
 
     @property
     def fresh(self) -> bool:
@@ -117,6 +123,9 @@ def weather_of(seed: int) -> Weather:
         noop_ms=random.choice((500.0, 500.0, None)) if slow else random.choice((80.0, 80.0, 80.0, 200.0, None)),
         head_delay_ms=_head_delay_of(kind, random),
         faults=0 if kind in (Kind.CALM, Kind.LAG) else random.randint(1, 4),
+        carries_state=random.random() < 0.3,
+        own_token=random.random() < 0.5,
+        fussy=random.random() < 0.25,
     )
 
 

@@ -2,18 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 
 from codec.api_keys import ApiKey
+from codec.headers import ConsistencyState
 from sidecar.core.cluster import HeadSource
+from sidecar.core.connection import Exchange
 from sidecar.core.events import Address, BrokersSeen, ClusterDescribed
 from sidecar.core.gate import GateSettings
 from sidecar.core.ids import NodeId
 from sidecar.core.levels import Policy
 from sidecar.core.probing import Pace
 from sidecar.core.sidecar import Sidecar
+from sidecar.core.states import Complaint
 from tests.simulation import invariants
 from tests.simulation.brokers import Node, Process
 from tests.simulation.clients import Client
@@ -21,7 +24,7 @@ from tests.simulation.clock import Clock
 from tests.simulation.driver import Driver
 from tests.simulation.links import Network, Then, Work
 from tests.simulation.metadata_log import CommitHistory, MetadataLog
-from tests.simulation.requests import WRITES, Note, Reply, Seen, Wish, draw, taste
+from tests.simulation.requests import WRITES, Note, Reply, Seen, Wish, draw, note_of, taste
 from tests.simulation.story import Story
 from tests.simulation.weather import Kind, weather_of
 
@@ -50,6 +53,7 @@ class World:
     def __init__(self, seed: int) -> None:
         self.weather = weather = weather_of(seed)
         self.random = Random(f"world {seed}")
+        self.state_random = Random(f"states {seed}")
         self.clock = Clock()
         self.story = Story()
         self.counts: Counter[str] = Counter()
@@ -131,7 +135,9 @@ class World:
     def _settle(self) -> None:
         clock, weather = self.clock, self.weather
         # Questions that were asked before must be given up, brokers found again, holds ended; then nothing may wait.
-        clock.run(clock.now_ms + max(weather.probe_timeout_ms, weather.wait_timeout_ms) + SETTLE_MS)
+        # An idle core looks at the head now and then only, and would not notice another log before that.
+        longest_ms = max(weather.probe_timeout_ms, weather.wait_timeout_ms, weather.idle_interval_ms)
+        clock.run(clock.now_ms + longest_ms + SETTLE_MS)
         invariants.everything_is_answered(self)
         if not weather.fresh or weather.level.name == "EVENTUAL":
             return
@@ -239,16 +245,48 @@ class World:
 
     def look(self, process: Process, then: Then) -> None:
         """Answers with what the process shows now."""
-        then(Reply(process=process, visible=process.visible, effective=process.effective))
+        then(self._reply(process))
 
-    def work_of(self, wish: Wish, *, pure: bool) -> Work:
+    def _reply(
+        self, process: Process, *, offset: int = -1, creates: bool = False, complaint: Complaint | None = None
+    ) -> Reply:
+        state = None
+        if self.weather.carries_state:
+            token = process.visible if self.weather.own_token else max(process.visible, offset)
+            state = ConsistencyState(cluster_id=self.cluster_id, consistency_token=token)
+        return Reply(
+            process=process,
+            visible=process.visible,
+            effective=process.effective,
+            offset=offset,
+            creates=creates,
+            state=state,
+            complaint=complaint,
+        )
+
+    def _complaint(self, exchange: Exchange, process: Process) -> Complaint | None:
+        """What the broker has against the state in a request's header: the client's own, or the sidecar's."""
+        note = note_of(exchange)
+        state = exchange.stamp or note.claim
+        if state is None or not self.weather.carries_state:
+            return None
+        if state.cluster_id != self.cluster_id:
+            return Complaint.FOREIGN
+        has = process.effective if self.weather.fussy else process.visible
+        return Complaint.STALE if state.consistency_token > has else None
+
+    def work_of(self, exchange: Exchange, *, pure: bool) -> Work:
         """What a broker does for this request."""
+        wish = note_of(exchange).wish
 
         def work(process: Process, then: Then) -> None:
             def written(offset: int) -> None:
-                then(Reply(process=process, visible=process.visible, effective=process.effective, offset=offset))
+                then(self._reply(process, offset=offset))
 
-            if wish.api_key in WRITES:
+            complaint = self._complaint(exchange, process)
+            if complaint is not None:
+                then(self._reply(process, complaint=complaint))
+            elif wish.api_key in WRITES:
                 (self.log.after_all if wish.fails else self.log.append)(written)
             elif wish.api_key is ApiKey.DESCRIBE_QUORUM:
                 self.log.describe_quorum(process.node_id, lambda answer: written(answer.high_watermark - 1))
@@ -256,8 +294,7 @@ class World:
                 self.log.append(lambda _offset: None)
                 self.look(process, then)
             else:
-                creates = wish.missing and pure
-                then(Reply(process=process, visible=process.visible, effective=process.effective, creates=creates))
+                then(self._reply(process, creates=wish.missing and pure))
 
         return work
 
@@ -341,8 +378,13 @@ class World:
     def _break(self) -> None:
         process = self._any().process
         open_links = [link for link in process.links if not link.closed] if process is not None else []
-        if open_links:
-            self.random.choice([link for link in open_links if link.carries] or open_links).end(reset=True)
+        # One that carries routed reads, if there is any: those are asked again. Else one with a request under way.
+        channels = self.driver.channels
+        asked = {channel.node_id for client in self.driver.clients.values() for channel in client.routed.values()}
+        routed = [link for node_id, (_, link) in channels.items() if node_id in asked]
+        busy = routed or [link for link in open_links if link.carries] or open_links
+        if busy:
+            self.random.choice(busy).end(reset=True)
 
     def _restart_sidecar(self) -> None:
         self.driver.end()
@@ -378,6 +420,19 @@ class World:
 
     def _grant(self) -> None:
         self.refused = False
+
+    def rediscover(self) -> None:
+        """Discovery is asked to look at once."""
+        self.counts["rediscovered"] += 1
+        self.clock.after(self.state_random.uniform(1, 10), self.describe)
+
+    def claimed(self, wish: Wish) -> Wish:
+        """The same read, perhaps of a client that implements the proposal itself and asks for a token."""
+        random = self.state_random
+        if self._healed or wish.api_key is not ApiKey.METADATA or random.random() < 0.7:
+            return wish
+        self.counts["claims"] += 1
+        return replace(wish, claims=random.choice((-20, -3, 0, 0, 1, 2, 1000)), foreign=random.random() < 0.1)
 
     def _describe_later(self) -> None:
         self.clock.after(self.random.uniform(5, 150), self.describe)
