@@ -34,6 +34,8 @@ CONSISTENCY_STATE_TAG: Final = 0
 
 _REQUEST_START: Final = struct.Struct(">hhi")
 _CORRELATION_ID: Final = struct.Struct(">i")
+_pack_correlation_id = _CORRELATION_ID.pack
+_unpack_request_start = _REQUEST_START.unpack_from
 _INT16: Final = struct.Struct(">h")
 _INT64: Final = struct.Struct(">q")
 _CLIENT_ID_AT: Final = 8
@@ -86,7 +88,7 @@ def peek_request(payload: bytes) -> tuple[int, int, int]:
         Truncated: Fewer than 8 bytes.
     """
     try:
-        return _REQUEST_START.unpack_from(payload)
+        return _unpack_request_start(payload)
     except struct.error:
         raise Truncated(0, "request_header", f"8 bytes wanted, {len(payload)} there") from None
 
@@ -105,12 +107,18 @@ def peek_correlation_id(payload: bytes) -> int:
 
 def with_request_correlation_id(payload: bytes, correlation_id: int) -> bytes:
     """The request with another correlation id, an int32."""
-    return payload[:4] + _pack(_CORRELATION_ID, "request_header.correlation_id", correlation_id) + payload[8:]
+    try:
+        return payload[:4] + _pack_correlation_id(correlation_id) + payload[8:]
+    except struct.error as error:
+        raise CodecError(0, "request_header.correlation_id", str(error)) from None
 
 
 def with_response_correlation_id(payload: bytes, correlation_id: int) -> bytes:
     """The answer with another correlation id, an int32."""
-    return _pack(_CORRELATION_ID, "response_header.correlation_id", correlation_id) + payload[4:]
+    try:
+        return _pack_correlation_id(correlation_id) + payload[4:]
+    except struct.error as error:
+        raise CodecError(0, "response_header.correlation_id", str(error)) from None
 
 
 def client_id_of(payload: bytes) -> str | None:

@@ -1,17 +1,27 @@
-"""How long the codec's hot functions take: peeking, the walk over Fetch answers, the splice of Metadata.
+"""What the codec's hot functions cost, each next to what others do with the same bytes.
 
-Run with `python -m tests.benchmarks.codec`. Each line is the best of several rounds, so that a busy machine disturbs it
-little.
+Run with `python -m tests.benchmarks.codec`. The functions of a group take turns, round for round, and the best round of
+each counts, so that a busy machine disturbs all alike. The others: a bare `struct` for headers; for bodies our own
+decoder, its twin on construct, and the decoders of kio, kafka-python and aiokafka.
 """
 
+import io
+import struct
 import sys
 import timeit
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+from aiokafka.protocol.fetch import FetchResponse_v11
+from aiokafka.protocol.metadata import MetadataResponse_v5
+from kafka.protocol.consumer.fetch import FetchResponse
+from kafka.protocol.metadata.metadata import MetadataResponse
+from kio.index import load_response_schema
+from kio.serial import entity_reader
 
 from codec import decode_response, encode_response
 from codec.api_keys import ApiKey
+from codec.chunked_walk import ChunkedWalk
 from codec.headers import (
     ConsistencyState,
     RequestHeader,
@@ -23,19 +33,28 @@ from codec.headers import (
     request_body_offset,
     response_body_offset,
     stamp_request,
+    with_request_correlation_id,
 )
+from codec.reference import parse
+from codec.registry import response_table
 from codec.splice import replace_brokers
 from codec.walk import node_endpoints
 
-ROUNDS = 7
-ROUND_S = 0.05
+ROUNDS = 15
+ROUND_S = 0.03
+CHUNK_BYTES = 65536
+
+Calls = Mapping[str, Callable[[], object]]
 
 
-def best_us(function: Callable[[], object]) -> float:
-    """The time of one call in microseconds, in the best of the rounds."""
-    timer = timeit.Timer(function)
-    calls = max(1, int(ROUND_S / max(timer.timeit(1), 1e-7)))
-    return min(timer.repeat(ROUNDS, calls)) / calls * 1e6
+def best_us(calls: Calls) -> dict[str, float]:
+    """The time of one call of each in microseconds, in the best of the rounds that they take in turns."""
+    timers = {name: timeit.Timer(function) for name, function in calls.items()}
+    numbers = {name: max(1, int(ROUND_S / max(timer.timeit(1), 1e-7))) for name, timer in timers.items()}
+    rounds = [
+        {name: timer.timeit(numbers[name]) / numbers[name] for name, timer in timers.items()} for _ in range(ROUNDS)
+    ]
+    return {name: min(times[name] for times in rounds) * 1e6 for name in timers}
 
 
 def metadata_request() -> bytes:
@@ -55,15 +74,15 @@ def fetch_answer(version: int, partitions: int, record_bytes: int) -> bytes:
     return answer(ApiKey.FETCH, version, {"responses": [{"topic": "t", "partitions": many}]})
 
 
-def metadata_answer(topics: int, partitions: int) -> bytes:
-    """A Metadata v12 answer of a cluster with three brokers."""
+def metadata_answer(version: int, topics: int, partitions: int) -> bytes:
+    """A Metadata answer of a cluster with three brokers."""
     brokers = [{"node_id": node, "host": f"broker-{node}.example", "port": 9092} for node in (1, 2, 3)]
     replicas = {"leader_id": 1, "replica_nodes": [1, 2, 3], "isr_nodes": [1, 2, 3]}
     many = [
         {"name": f"topic-{at}", "partitions": [{"partition_index": p, **replicas} for p in range(partitions)]}
         for at in range(topics)
     ]
-    return answer(ApiKey.METADATA, 12, {"brokers": brokers, "topics": many})
+    return answer(ApiKey.METADATA, version, {"brokers": brokers, "topics": many})
 
 
 def to_loopback(brokers: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -73,36 +92,91 @@ def to_loopback(brokers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return brokers
 
 
-def measurements() -> dict[str, Callable[[], object]]:
-    """What is measured, by name."""
+def header_calls() -> Calls:
+    """What is done to the header of every request."""
     request = metadata_request()
+    bare = struct.Struct(">hhi").unpack_from
     state = ConsistencyState(cluster_id="MkU3OEVBNTcwNTJENDM2Qg", consistency_token=123456)
-    metadata = metadata_answer(topics=100, partitions=10)
-    single = fetch_answer(17, partitions=1, record_bytes=1000)
-    named: dict[str, Callable[[], object]] = {
+
+    def peek_and_rewrite() -> bytes:
+        peek_request(request)
+        return with_request_correlation_id(request, 9)
+
+    return {
+        "bare struct unpack": lambda: bare(request),
         "peek_request": lambda: peek_request(request),
+        "peek_request and another correlation id": peek_and_rewrite,
         "client_id_of": lambda: client_id_of(request),
         "request_body_offset": lambda: request_body_offset(request),
         "stamp_request": lambda: stamp_request(request, state),
-        "walk of Fetch v17, 1 partition": lambda: node_endpoints(single, ApiKey.FETCH, 17, 5),
-        "splice of Metadata v12, 1000 partitions": lambda: replace_brokers(
-            metadata, ApiKey.METADATA, 12, 5, to_loopback
-        ),
-        "decoding the same": lambda: decode_response(ApiKey.METADATA, 12, metadata, 5),
     }
+
+
+def metadata_calls(version: int) -> Calls:
+    """A Metadata answer with other addresses, against decoding it."""
+    payload = metadata_answer(version, topics=10, partitions=100)
+    start = response_body_offset(payload, ApiKey.METADATA, version)
+    return {
+        "rewrite": lambda: replace_brokers(payload, ApiKey.METADATA, version, start, to_loopback),
+        **decoders(ApiKey.METADATA, version, payload, start),
+    }
+
+
+def fetch_calls(version: int) -> Calls:
+    """The walk over a Fetch answer with a megabyte of records, against decoding it."""
+    payload = fetch_answer(version, partitions=500, record_bytes=2000)
+    start = response_body_offset(payload, ApiKey.FETCH, version)
+    chunks = [payload[at : at + CHUNK_BYTES] for at in range(0, len(payload), CHUNK_BYTES)]
+
+    def in_chunks() -> None:
+        walk = ChunkedWalk(ApiKey.FETCH, version)
+        for chunk in chunks:
+            walk.feed(chunk)
+
+    return {
+        "walk": lambda: node_endpoints(payload, ApiKey.FETCH, version, start),
+        f"walk in chunks of {CHUNK_BYTES} bytes": in_chunks,
+        **decoders(ApiKey.FETCH, version, payload, start),
+    }
+
+
+def decoders(key: ApiKey, version: int, payload: bytes, start: int) -> Calls:
+    """Everybody's way to decode the same answer; aiokafka knows few versions."""
+    body = payload[start:]
+    table = response_table(key)
+    read = entity_reader(load_response_schema(key, version))
+    theirs: Any = {ApiKey.METADATA: MetadataResponse, ApiKey.FETCH: FetchResponse}[key]
+    aiokafka: Any = {(ApiKey.METADATA, 5): MetadataResponse_v5, (ApiKey.FETCH, 11): FetchResponse_v11}.get(
+        (key, version)
+    )
+    calls: dict[str, Callable[[], object]] = {
+        "decode (compiled)": lambda: decode_response(key, version, payload, start),
+        "decode (construct)": lambda: parse(table, version, body),
+        "decode (kio)": lambda: read(body, 0),
+        "decode (kafka-python)": lambda: theirs.decode(body, version=version),
+    }
+    if aiokafka is not None:
+        calls["decode (aiokafka)"] = lambda: aiokafka.decode(io.BytesIO(body))
+    return calls
+
+
+def groups() -> Iterator[tuple[str, Calls]]:
+    """What is measured together; the first of each group is what the others are compared with."""
+    yield "headers", header_calls()
+    for version in (5, 12):
+        yield f"Metadata v{version}, 10 topics of 100 partitions", metadata_calls(version)
     for version in (4, 11, 17):
-        many = fetch_answer(version, partitions=500, record_bytes=2000)
-        offset = response_body_offset(many, ApiKey.FETCH, version)
-        walk = partial(node_endpoints, many, ApiKey.FETCH, version, offset)
-        named[f"walk of Fetch v{version}, 500 partitions, 1 MB"] = walk
-        named[f"decoding the same (v{version})"] = partial(decode_response, ApiKey.FETCH, version, many, offset)
-    return named
+        yield f"Fetch v{version}, 500 partitions, 1 MB", fetch_calls(version)
 
 
 def main() -> None:
-    """Print a line for each measurement."""
-    for name, function in measurements().items():
-        sys.stdout.write(f"{name:46} {best_us(function):10.2f} us\n")
+    """Print each group: microseconds, and how many times the first."""
+    for title, calls in groups():
+        sys.stdout.write(f"{title}\n")
+        times = best_us(calls)
+        first = next(iter(times.values()))
+        for name, time_us in times.items():
+            sys.stdout.write(f"  {name:42} {time_us:12.2f} us {time_us / first:9.1f} x\n")
 
 
 if __name__ == "__main__":
