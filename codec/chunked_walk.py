@@ -17,7 +17,7 @@ from typing import Final, final
 from codec.errors import CodecError, Truncated
 from codec.primitives import read_unsigned_varint
 from codec.registry import response_header_version
-from codec.skipping import Kind, Program, Step
+from codec.skipping import Kind, Program, Step, leap_over
 from codec.walk import Walk, plan_of, walk_tail
 
 _BYTES: Final = frozenset({Kind.COMPACT_BYTES, Kind.SHORT_BYTES, Kind.LONG_BYTES})
@@ -116,7 +116,12 @@ class ChunkedWalk:
 
         `_at` counts from the start of the window and may point beyond it: what lies between is passed when it comes.
         """
-        for _ in range(count):
+        while count > 0:
+            if program.leap is not None:
+                self._at, count = leap_over(self._window, self._at, count, program.leap)
+                if not count:
+                    break
+            count -= 1
             for passed, error_at, kind, inner in program.steps:
                 if error_at >= 0:
                     while len(self._window) < self._at + error_at + 2:

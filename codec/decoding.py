@@ -28,6 +28,9 @@ _Step = Callable[[bytes, int, dict[str, Any], Budget], int]
 UNKNOWN_TAGS: Final = "unknown_tags"
 """The key under which a struct keeps the tagged fields that its table does not know: `{tag: bytes}`."""
 
+_FEW: Final = 16
+"""Up to how many numbers a list nearly always has: replicas, for example."""
+
 _INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
 
@@ -150,6 +153,8 @@ def _length_reader(flexible: bool, width: struct.Struct, path: str) -> Callable[
     if flexible:
 
         def compact(buffer: bytes, offset: int) -> tuple[int, int]:
+            if offset < len(buffer) and (length := buffer[offset]) < 0x80:
+                return length - 1, offset + 1
             length, offset = read_unsigned_varint(buffer, offset, path)
             return length - 1, offset
 
@@ -218,15 +223,7 @@ def _elements_decoder(
 ) -> Callable[[bytes, int, int, Budget], tuple[list[Any], int]]:
     """Reads a known number of elements; the caller has compared their least size with what is left."""
     if isinstance(of, Scalar) and of in FORMAT:
-        character, size = FORMAT[of], SIZE[of]
-
-        def fixed(buffer: bytes, offset: int, count: int, budget: Budget) -> tuple[list[Any], int]:
-            end = offset + count * size
-            if of is Scalar.UUID:
-                return [bytes(buffer[at : at + size]) for at in range(offset, end, size)], end
-            return list(struct.unpack_from(f">{count}{character}", buffer, offset)), end
-
-        return fixed
+        return _fixed_elements_decoder(of)
 
     credit = 0
     match of:
@@ -247,6 +244,22 @@ def _elements_decoder(
         return values, offset
 
     return each
+
+
+def _fixed_elements_decoder(of: Scalar) -> Callable[[bytes, int, int, Budget], tuple[list[Any], int]]:
+    character, size = FORMAT[of], SIZE[of]
+    few = tuple(struct.Struct(f">{count}{character}").unpack_from for count in range(_FEW))
+
+    def fixed(buffer: bytes, offset: int, count: int, budget: Budget) -> tuple[list[Any], int]:
+        if count < _FEW:
+            return list(few[count](buffer, offset)), offset + count * size
+        return list(struct.unpack_from(f">{count}{character}", buffer, offset)), offset + count * size
+
+    def uuids(buffer: bytes, offset: int, count: int, budget: Budget) -> tuple[list[Any], int]:
+        end = offset + count * size
+        return [bytes(buffer[at : at + size]) for at in range(offset, end, size)], end
+
+    return uuids if of is Scalar.UUID else fixed
 
 
 def _nullable_struct(decode: _Read, path: str) -> _Read:

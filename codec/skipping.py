@@ -56,21 +56,21 @@ class Step(NamedTuple):
 
 @final
 class Leap(NamedTuple):
-    """What a struct nearly always looks like: no error, and every part of varying size empty but one.
+    """What a struct nearly always looks like: no error, and every part of varying size empty but the last.
 
     Attributes:
         marks: Unpacks the error codes and the lengths that are nearly always zero.
         usual: What `marks` then gives.
-        length_at: Where the length of the one part stands, from the start of the struct.
+        length_at: Where the length of the last part stands, from the start of the struct.
         compact: Whether that length is a varint, plus one.
-        rest: The steps after that part.
+        tags: Whether tagged fields follow, nearly always none.
     """
 
     marks: Callable[[bytes, int], tuple[Any, ...]]
     usual: frozenset[tuple[Any, ...]]
     length_at: int
     compact: bool
-    rest: tuple[Step, ...]
+    tags: bool
 
 
 @final
@@ -125,7 +125,7 @@ _COMPACT_ARRAY: Final = Kind.COMPACT_ARRAY
 _ARRAY: Final = Kind.ARRAY
 _TAGS: Final = Kind.TAGS
 _NONE: Final = Program((), None)
-_ONLY_TAGS: Final = (Step(0, -1, Kind.TAGS),)
+_LENGTH_BYTES_MAX: Final = 5
 _int16 = struct.Struct(">h").unpack_from
 _int32 = struct.Struct(">i").unpack_from
 
@@ -137,28 +137,13 @@ def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: 
     shows in the result, and since every struct that comes here is read somewhere, no count outruns the buffer.
     """
     steps, leap = program
-    if leap is not None:
-        marks, usual, length_at, compact, rest = leap
-        only_tags = rest is _ONLY_TAGS
-    for _ in range(count):
-        todo = steps
-        if leap is not None and marks(buffer, offset) in usual:
-            offset += length_at
-            if not compact:
-                length = _int32(buffer, offset)[0]
-                offset += 4 if length < 0 else 4 + length
-            elif (length := buffer[offset]) < 0x80:
-                offset += length or 1
-            elif 0 < (high := buffer[offset + 1]) < 0x80:
-                offset += (length & 0x7F | high << 7) + 1
-            else:
-                length, offset = read_unsigned_varint(buffer, offset, field)
-                offset += length and length - 1
-            if only_tags and not buffer[offset]:
-                offset += 1
-                continue
-            todo = rest
-        for passed, error_at, kind, inner in todo:
+    while count > 0:
+        if leap is not None:
+            offset, count = leap_over(buffer, offset, count, leap)
+            if not count:
+                break
+        count -= 1
+        for passed, error_at, kind, inner in steps:
             if error_at >= 0:
                 at = offset + error_at
                 if buffer[at + 1] or buffer[at]:
@@ -196,6 +181,39 @@ def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: 
                 is_null = buffer[offset] > 0x7F
                 offset = offset + 1 if is_null else _run(buffer, offset + 1, 1, inner or _NONE, error_codes, field)
     return offset
+
+
+def leap_over(buffer: bytes, offset: int, count: int, leap: Leap) -> tuple[int, int]:
+    """Pass structs for as long as they look as usual and end within the buffer.
+
+    Returns:
+        The offset after them, and how many of `count` are left: the next one needs a closer look.
+    """
+    marks, usual, length_at, compact, tags = leap
+    last = len(buffer) - length_at - _LENGTH_BYTES_MAX
+    size = len(buffer)
+    while count and offset <= last and marks(buffer, offset) in usual:
+        end = offset + length_at
+        if not compact:
+            length = _int32(buffer, end)[0]
+            end += 4 if length < 0 else 4 + length
+        elif (length := buffer[end]) < 0x80:
+            end += length or 1
+        elif 0 < (high := buffer[end + 1]) < 0x80:
+            end += (length & 0x7F | high << 7) + 1
+        elif 0 < (higher := buffer[end + 2]) < 0x80:
+            end += (length & 0x7F | (high & 0x7F) << 7 | higher << 14) + 2
+        else:
+            break
+        if tags:
+            if end >= size or buffer[end]:
+                break
+            end += 1
+        elif end > size:
+            break
+        offset = end
+        count -= 1
+    return offset, count
 
 
 def _skip_elements(buffer: bytes, offset: int, count: int, program: Program, error_codes: set[int], field: str) -> int:
@@ -237,6 +255,7 @@ def _scalar_step(of: Scalar, flexible: bool, watch: bool) -> Step:
     return Step(0, -1, Kind.SHORT_BYTES if of is Scalar.STRING else Kind.LONG_BYTES)
 
 
+_ONLY_TAGS: Final = (Step(0, -1, Kind.TAGS),)
 _USUAL: Final[dict[Kind, tuple[str, int, tuple[int, ...]]]] = {
     Kind.COMPACT_BYTES: ("B", 1, (0, 1)),
     Kind.COMPACT_ARRAY: ("B", 1, (0, 1)),
@@ -249,10 +268,10 @@ _USUAL: Final[dict[Kind, tuple[str, int, tuple[int, ...]]]] = {
 
 
 def _leap(steps: tuple[Step, ...]) -> Leap | None:
-    """The leap to the last step that skips bytes, for structs with an error code; None where it would not come off."""
+    """The leap over a struct with an error code whose last part is bytes; None where there is no such part."""
     last = max((at for at, step in enumerate(steps) if step.kind in _BYTES), default=-1)
     before = steps[: last + 1]
-    if last < 0 or not any(step.error_at >= 0 for step in before):
+    if last < 0 or not any(step.error_at >= 0 for step in before) or steps[last + 1 :] not in ((), _ONLY_TAGS):
         return None
     if any(step.kind not in _USUAL for step in before[:-1] if step.kind is not Kind.NOTHING):
         return None
@@ -270,13 +289,12 @@ def _leap(steps: tuple[Step, ...]) -> Leap | None:
             marks += character
             usual.append(empty)
             size += width
-    rest = steps[last + 1 :]
     return Leap(
         marks=struct.Struct(marks).unpack_from,
         usual=frozenset(itertools.product(*usual)),
         length_at=size,
         compact=steps[last].kind is Kind.COMPACT_BYTES,
-        rest=_ONLY_TAGS if rest == _ONLY_TAGS else rest,
+        tags=steps[last + 1 :] == _ONLY_TAGS,
     )
 
 

@@ -98,14 +98,13 @@ def header_calls() -> Calls:
     bare = struct.Struct(">hhi").unpack_from
     state = ConsistencyState(cluster_id="MkU3OEVBNTcwNTJENDM2Qg", consistency_token=123456)
 
-    def peek_and_rewrite() -> bytes:
-        peek_request(request)
-        return with_request_correlation_id(request, 9)
-
     return {
         "bare struct unpack": lambda: bare(request),
         "peek_request": lambda: peek_request(request),
-        "peek_request and another correlation id": peek_and_rewrite,
+        "peek_request and another correlation id": lambda: (
+            peek_request(request),
+            with_request_correlation_id(request, 9),
+        ),
         "client_id_of": lambda: client_id_of(request),
         "request_body_offset": lambda: request_body_offset(request),
         "stamp_request": lambda: stamp_request(request, state),
