@@ -371,8 +371,7 @@ class Gate:
         if held is not None:
             held.follows, held.bound = follows, bound
             held.showed(shown, now_ms)
-            if bound.unreachable:
-                held.deadline_ms = min(held.deadline_ms, now_ms)
+            self._cut_short(held, now_ms)
             return []
         if not self.holds.has_room(exchange):
             return [CloseClient(exchange.connection, "too_many_held")]
@@ -385,12 +384,17 @@ class Gate:
             since_ms=exchange.eligible_ms,
             deadline_ms=self._deadline_ms(exchange),
         )
-        if bound.unreachable:
-            held.deadline_ms = min(held.deadline_ms, now_ms)
+        self._cut_short(held, now_ms)
         held.showed(shown, now_ms)
         self.holds.add(held)
         self._ask_again = True
         return [Decided(exchange, "hold")]
+
+    def _cut_short(self, held: HeldRead, now_ms: float) -> None:
+        """Nobody waits for a token out of reach, except for the connection to the broker that is to refuse it."""
+        exchange = held.exchange
+        if held.bound.unreachable and (exchange.connection.home is not None or not self._refuses_tokens(exchange)):
+            held.deadline_ms = min(held.deadline_ms, now_ms)
 
     def _deadline_ms(self, exchange: Exchange) -> float:
         return exchange.eligible_ms + self.settings.wait_timeout_ms

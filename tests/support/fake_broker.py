@@ -21,7 +21,7 @@ from codec import CodecError, decode_request, encode_response
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 from codec.frames import FrameReader, frame
-from codec.headers import ResponseHeader, encode_response_header, read_request_header
+from codec.headers import ConsistencyState, ResponseHeader, encode_response_header, read_request_header
 from codec.registry import known_versions
 from tests.support.address import Address
 
@@ -40,6 +40,7 @@ class Ask:
 
     Attributes:
         body: decoded; None for an API or version that our codec has no table for.
+        state: what its header asks for.
     """
 
     api_key: int
@@ -47,6 +48,7 @@ class Ask:
     client_id: str | None
     body: dict[str, Any] | None
     payload: bytes
+    state: ConsistencyState | None = None
 
 
 Handler = Callable[[Ask], Awaitable[Mapping[str, Any] | None] | Mapping[str, Any] | None]
@@ -62,6 +64,7 @@ class FakeBroker:
         position: offset of its metadata image; None: it reports none.
         versions: what it offers, API key to (lowest, highest).
         accepted: connections it has accepted since it was made.
+        carries_state: it implements the proposal: its flexible answers carry cluster id and position.
     """
 
     def __init__(self, cluster: "FakeCluster", node_id: int) -> None:
@@ -76,6 +79,8 @@ class FakeBroker:
         self.position: int | None = cluster.offset
         self.versions = {int(key): (found[0], found[-1]) for key in ApiKey if (found := known_versions(key))}
         self.accepted = 0
+        self.carries_state = False
+        self._cluster = cluster
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
@@ -127,6 +132,7 @@ class FakeBroker:
             client_id=header.client_id,
             body=decode_request(key, version, payload, start) if described else None,
             payload=payload,
+            state=header.consistency_state,
         )
         self.asked.append(ask)
         handler = self.handlers.get(key)
@@ -137,8 +143,11 @@ class FakeBroker:
             body = await body
         if body is None:
             return None
-        head = encode_response_header(ResponseHeader(correlation_id=header.correlation_id), key, version)
-        return head + encode_response(key, version, body)
+        state = None
+        if self.carries_state and self.position is not None:
+            state = ConsistencyState(cluster_id=self._cluster.cluster_id, consistency_token=self.position)
+        answer_header = ResponseHeader(correlation_id=header.correlation_id, consistency_state=state)
+        return encode_response_header(answer_header, key, version) + encode_response(key, version, body)
 
     def _api_versions(self, ask: Ask) -> dict[str, Any]:
         position = {} if self.position is None else {"finalized_features_epoch": self.position}

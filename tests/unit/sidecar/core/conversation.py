@@ -4,6 +4,7 @@ Keeps the sequence numbers that questions were asked with, so that answers can b
 """
 
 from codec.api_keys import ApiKey
+from codec.headers import ConsistencyState
 from sidecar.core import apis
 from sidecar.core.actions import (
     Action,
@@ -14,6 +15,7 @@ from sidecar.core.actions import (
     OpenChannel,
     Probe,
     ProbeHead,
+    Rediscover,
     Refuse,
     Released,
     ResetProbe,
@@ -49,6 +51,7 @@ from sidecar.core.ids import NodeId, Seq
 from sidecar.core.levels import Policy
 from sidecar.core.probing import Pace
 from sidecar.core.sidecar import Sidecar
+from sidecar.core.states import Complaint
 
 CLUSTER = "the-cluster"
 PACE = Pace(idle_interval_ms=1000, min_interval_ms=2, timeout_ms=5000)
@@ -71,7 +74,11 @@ def quorum(offset: int, *, epoch: int = 5, fetched_ms_ago: int = 100) -> QuorumA
 
 
 class Conversation:
-    """One sidecar, and what is said to it. Brokers 1 to ``brokers`` are known from the start."""
+    """One sidecar, and what is said to it. Brokers 1 to ``brokers`` are known from the start.
+
+    Attributes:
+        carries_state: the brokers implement the proposal.
+    """
 
     def __init__(
         self,
@@ -81,7 +88,9 @@ class Conversation:
         policy: Policy | None = None,
         source: HeadSource = HeadSource.DESCRIBE_QUORUM,
         sessions_max: int = 100,
+        carries_state: bool = False,
     ) -> None:
+        self.carries_state = carries_state
         self.now_ms = 1000.0
         settings = settings or GateSettings(policy=policy or Policy())
         self.core = Sidecar(settings, source=source, pace=PACE, sessions_max=sessions_max)
@@ -129,7 +138,8 @@ class Conversation:
 
     def probed(self, node_id: int, offset: int | None) -> list[str]:
         """A broker answers the probe that is under way there."""
-        return self(ProbeAnswered(NodeId(node_id), self.probing.pop(node_id), offset))
+        asked = self.probing.pop(node_id)
+        return self(ProbeAnswered(NodeId(node_id), asked, offset, carries_state=self.carries_state))
 
     def down(self, node_id: int) -> list[str]:
         """Its probe connection ends."""
@@ -204,12 +214,14 @@ class Conversation:
         session: str = "service",
         may_create: bool = False,
         payload: bytes = b"request",
+        api_version: int = 1,
+        state: ConsistencyState | None = None,
     ) -> list[str]:
         """A gated read or a write comes; its exchange is then the last of `last`."""
         traits = apis.TRAITS[api_key]
         request = Request(
             api_key=api_key,
-            api_version=1,
+            api_version=api_version,
             kind=traits.kind,
             trace=traits.trace,
             session_name=session,
@@ -217,18 +229,28 @@ class Conversation:
             effective=traits.effective,
             may_create=may_create,
             payload=payload,
+            state=state,
         )
         lines = self(RequestReceived(client, request))
         self.last.append(client._exchanges[-1])
         return lines
 
-    def answers(self, exchange: Exchange, *, creates: bool = False) -> list[str]:
-        """The broker answers what was sent."""
+    def answers(
+        self, exchange: Exchange, *, creates: bool = False, token: int | None = None, cluster_id: str | None = CLUSTER
+    ) -> list[str]:
+        """The broker answers what was sent, with this token in the header."""
         if exchange.channel is exchange.connection.home:
             assert exchange.connection.home_answered() is exchange
-        lines = self(AnswerReceived(exchange, b"answer", creates=creates))
+        state = None if token is None else ConsistencyState(cluster_id=cluster_id, consistency_token=token)
+        lines = self(AnswerReceived(exchange, b"answer", creates=creates, state=state))
         self.taken(exchange.connection)
         return lines
+
+    def complains(self, exchange: Exchange, complaint: Complaint) -> list[str]:
+        """The broker refuses what was sent because of the stamp."""
+        if exchange.channel is exchange.connection.home:
+            assert exchange.connection.home_answered() is exchange
+        return self(AnswerReceived(exchange, b"", complaint=complaint))
 
     def makes(self, exchange: Exchange) -> list[str]:
         """The shell made the answer that it was told to."""
@@ -253,6 +275,8 @@ def _words(action: Action) -> str:
             return f"send {_name(exchange)} to {where}{', creating nothing' if pure else ''}"
         case Deliver():
             return "deliver"
+        case Rediscover():
+            return "rediscover"
         case Refuse(exchange, reason):
             return f"refuse {_name(exchange)}: {reason}"
         case CloseClient(_, cause):
