@@ -7,7 +7,7 @@ together, for everybody who waits, by the first probe that was sent after them.
 Pure values and arithmetic; who probes, and when, is not known here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -40,6 +40,24 @@ class AfterBroker:
     incarnation: int
     seq: Seq
 
+    def redeemed_by(self, broker: Broker) -> bool:
+        """Whether the position of ``broker`` was asked for after the promise was made, of the same process."""
+        return self.incarnation == broker.incarnation and self.seq < broker.proven
+
+
+@dataclass(frozen=True, slots=True)
+class AfterActing(AfterBroker):
+    """The same of what the broker had acted upon.
+
+    It stays a promise when it is redeemed: on its own broker it is free for ever, while the number would have to be
+    proven to act there, which takes the next record of the log.
+
+    Attributes:
+        offset: what is required of every other broker; -1 until the next probe.
+    """
+
+    offset: Offset = UNKNOWN_OFFSET
+
 
 class Bound:
     """What must be proven, as numbers and promises. Only ever grows, until it is `capture`d by a read.
@@ -50,13 +68,15 @@ class Bound:
         head: the latest promise on the head that is not yet a number, `NEVER` if there is none.
         head_why: what made that promise.
         head_effective: the same, for the effective offset.
-        brokers: the latest promise on each broker.
+        brokers: the latest promise on each broker, for what it had shown.
+        acted: the same for what it had acted upon, which is all that an answer of its authorizer can show.
         claimed: an offset that the client asks for and nobody has confirmed yet; only ever in the bound of one read.
         claimed_at: when that read arrived.
         unreachable: a head that was asked for after that is below what the client asks for: no waiting helps.
     """
 
     __slots__ = (
+        "acted",
         "brokers",
         "claimed",
         "claimed_at",
@@ -75,6 +95,7 @@ class Bound:
         self.head_why = Why.NEW_SESSION
         self.head_effective: Seq = NEVER
         self.brokers: dict[NodeId, AfterBroker] = {}
+        self.acted: dict[NodeId, AfterActing] = {}
         self.claimed: Offset = UNKNOWN_OFFSET
         self.claimed_at: Seq = NEVER
         self.unreachable = False
@@ -84,7 +105,7 @@ class Bound:
         copy = Bound()
         copy.visible, copy.effective = self.visible, self.effective
         copy.head, copy.head_why, copy.head_effective = self.head, self.head_why, self.head_effective
-        copy.brokers = dict(self.brokers)
+        copy.brokers, copy.acted = dict(self.brokers), dict(self.acted)
         return copy
 
     # What raises a bound
@@ -103,6 +124,11 @@ class Bound:
         if former is not None and former.incarnation != broker.incarnation:
             # What the former process had can no longer be asked of it; the head includes it.
             self.after_head(former.seq, Why.LOST_BROKER)
+
+    def after_acting(self, broker: Broker, seq: Seq) -> None:
+        """Promises what ``broker`` had acted upon at ``seq``."""
+        self.give_up_broker(broker.node_id, broker.incarnation)
+        self.acted[broker.node_id] = AfterActing(broker.incarnation, seq)
 
     def at_least(self, offset: Offset, *, effective: bool = False) -> None:
         """Requires an offset that a broker of this cluster has named: a number at once."""
@@ -130,6 +156,7 @@ class Bound:
             self.head = NEVER
             # The number now required includes all that any broker had before the head was asked.
             self.brokers = {node_id: p for node_id, p in self.brokers.items() if p.seq >= head.asked}
+            self.acted = {node_id: p for node_id, p in self.acted.items() if p.seq >= head.asked}
         if NEVER < self.head_effective < head.asked:
             self.effective = max(self.effective, head.offset)
             self.head_effective = NEVER
@@ -146,9 +173,12 @@ class Bound:
     def redeem_broker(self, broker: Broker) -> None:
         """Takes the position of ``broker`` as the number of an earlier promise on the same incarnation of it."""
         promise = self.brokers.get(broker.node_id)
-        if promise is not None and promise.incarnation == broker.incarnation and promise.seq < broker.proven:
+        if promise is not None and promise.redeemed_by(broker):
             self.visible = max(self.visible, broker.visible)
             del self.brokers[broker.node_id]
+        acted = self.acted.get(broker.node_id)
+        if acted is not None and acted.offset == UNKNOWN_OFFSET and acted.redeemed_by(broker):
+            self.acted[broker.node_id] = replace(acted, offset=broker.visible)
 
     def give_up_broker(self, node_id: NodeId, incarnation: int) -> None:
         """Turns a promise on an incarnation that ended into one on the head, which includes all that any broker had.
@@ -160,6 +190,17 @@ class Bound:
         if promise is not None and promise.incarnation != incarnation:
             self.after_head(promise.seq, Why.LOST_BROKER)
             del self.brokers[node_id]
+        acted = self.acted.get(node_id)
+        if acted is not None and acted.incarnation != incarnation:
+            if acted.offset == UNKNOWN_OFFSET:
+                self.after_head(acted.seq, Why.LOST_BROKER)
+            self.visible = max(self.visible, acted.offset)
+            del self.acted[node_id]
+
+    @property
+    def to_probe(self) -> set[NodeId]:
+        """The brokers whose promises the next probe turns into numbers."""
+        return {*self.brokers, *(node_id for node_id, p in self.acted.items() if p.offset == UNKNOWN_OFFSET)}
 
     @property
     def head_promised(self) -> Seq:
@@ -183,8 +224,11 @@ def shown(bound: Bound, broker: Broker, channel: Channel) -> bool:
     for node_id, promise in bound.brokers.items():
         if not (sure and node_id == broker.node_id and promise.incarnation == broker.incarnation):
             return False
+    elsewhere = _acted_elsewhere(bound, broker, sure=sure)
+    if elsewhere is None:
+        return False
     visible = max(channel.shown, broker.visible) if sure else channel.shown
-    return visible >= max(bound.visible, bound.effective)
+    return visible >= max(bound.visible, bound.effective, elsewhere)
 
 
 def proven(bound: Bound, broker: Broker, channel: Channel, *, effective: bool) -> bool:
@@ -196,5 +240,20 @@ def proven(bound: Bound, broker: Broker, channel: Channel, *, effective: bool) -
     if not shown(bound, broker, channel) or (effective and bound.brokers):
         # What a broker had shown, it need not have acted upon: a promise on it is free for the visible depth only.
         return False
-    required = max(bound.effective, bound.visible) if effective else bound.effective
-    return required == UNKNOWN_OFFSET or (confirmed(broker, channel) and broker.effective >= required)
+    sure = confirmed(broker, channel)
+    required = bound.effective
+    if effective:
+        required = max(required, bound.visible, _acted_elsewhere(bound, broker, sure=sure) or UNKNOWN_OFFSET)
+    return required == UNKNOWN_OFFSET or (sure and broker.effective >= required)
+
+
+def _acted_elsewhere(bound: Bound, broker: Broker, *, sure: bool) -> Offset | None:
+    """The highest offset that other processes had acted upon when they answered; None while it is not known."""
+    highest = UNKNOWN_OFFSET
+    for node_id, promise in bound.acted.items():
+        if sure and node_id == broker.node_id and promise.incarnation == broker.incarnation:
+            continue
+        if promise.offset == UNKNOWN_OFFSET:
+            return None
+        highest = max(highest, promise.offset)
+    return highest

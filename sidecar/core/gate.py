@@ -246,7 +246,7 @@ class Gate:
         for held in self.held.values():
             bound = held.bound
             head = head or bool(bound.head_promised)
-            nodes.update(bound.brokers)
+            nodes.update(bound.to_probe)
             if not bound.head_promised:
                 nodes.update(self._ahead(held))
         self._waiting_for = frozenset(nodes)
@@ -344,7 +344,8 @@ class Gate:
         if trace is Trace.NONE or channel is None:
             return
         session = self._join(exchange.connection, request, seq, now_ms)
-        if trace is Trace.BROKER and exchange.kind is Kind.READ and exchange.token != UNKNOWN_OFFSET:
+        acted = exchange.kind is Kind.READ and request.effective
+        if trace is Trace.BROKER and exchange.kind is Kind.READ and exchange.token != UNKNOWN_OFFSET and not acted:
             # Read after the answer was built: a number, whatever becomes of the broker.
             session.bound.at_least(exchange.token)
         elif trace is Trace.BROKER:
@@ -355,7 +356,7 @@ class Gate:
                 self._sessions.owe_head(session, seq, Why.LOST_BROKER)
                 self._ask_again = True
             elif broker.positions:
-                self._sessions.owe_broker(session, broker, seq)
+                self._sessions.owe_broker(session, broker, seq, acted=acted)
         elif not self._cluster.promises_nothing:
             effective = trace is Trace.HEAD_EFFECTIVE
             # Besides the promise: another implementation may name only what the broker itself shows.

@@ -99,7 +99,7 @@ def reason(exchange: Exchange, bound: Bound, broker: Broker | None, *, stays: bo
         return bound.head_why
     if exchange.connection.home is None and stays:
         return Why.CONNECTING
-    if bound.brokers:
+    if bound.to_probe:
         return Why.EARLIER_READ
     visible = broker is not None and broker.visible >= max(bound.visible, bound.effective)
     return Why.NOT_EFFECTIVE if visible else Why.BROKER_BEHIND

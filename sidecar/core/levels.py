@@ -68,7 +68,9 @@ def required(level: Level, session: Bound, arrived: Seq) -> Bound:
         case Level.LINEARIZABLE:
             bound = session.capture()
             # The head after the latest of these moments includes what any broker had at them.
-            latest = max([arrived, *(promise.seq for promise in bound.brokers.values())])
+            promises = [*bound.brokers.values(), *bound.acted.values()]
+            latest = max([arrived, *(promise.seq for promise in promises)])
             bound.brokers.clear()
+            bound.acted.clear()
             bound.after_head(latest, Why.LINEARIZABLE)
             return bound

@@ -113,6 +113,6 @@ def _worth_opening(question: Question, view: View, loads: Mapping[NodeId, Load],
         and broker.up
         and broker.speaks(question.api_key, question.api_version)
         and broker.visible >= max(bound.visible, bound.effective)
-        and bound.brokers.keys() <= {node_id}
+        and bound.to_probe <= {node_id}
     ]
     return min(ready, key=lambda node_id: (loads[node_id].in_flight, node_id), default=None)

@@ -98,9 +98,12 @@ class Sessions:
         session.bound.after_head(seq, why, effective=effective)
         self._owed_head.add(session)
 
-    def owe_broker(self, session: Session, broker: Broker, seq: Seq) -> None:
-        """The session requires what ``broker`` had at ``seq``."""
-        session.bound.after_broker(broker, seq)
+    def owe_broker(self, session: Session, broker: Broker, seq: Seq, *, acted: bool = False) -> None:
+        """The session requires what ``broker`` had, or had ``acted`` upon, at ``seq``."""
+        if acted:
+            session.bound.after_acting(broker, seq)
+        else:
+            session.bound.after_broker(broker, seq)
         self._owed_broker.setdefault(broker.node_id, set()).add(session)
         if session.bound.head_promised:
             self._owed_head.add(session)
@@ -120,7 +123,7 @@ class Sessions:
             session.bound.redeem_broker(broker)
             if session.bound.head_promised:
                 self._owed_head.add(session)
-            if broker.node_id not in session.bound.brokers:
+            if broker.node_id not in session.bound.brokers and broker.node_id not in session.bound.acted:
                 owed.discard(session)
 
     def broker_gone(self, node_id: NodeId) -> None:

@@ -111,7 +111,7 @@ def a_captured_bound_covers_what_was_seen(driver: "Driver", exchange: Exchange, 
 
 def _worth(driver: "Driver", bound: Bound) -> int:
     worth = max(bound.visible, bound.effective, driver.history.at(bound.head), driver.history.at(bound.head_effective))
-    for node_id, promise in bound.brokers.items():
+    for node_id, promise in (*bound.brokers.items(), *bound.acted.items()):
         worth = max(worth, driver.promised.get((node_id, promise.incarnation, promise.seq), UNKNOWN_OFFSET))
     return worth
 
@@ -123,7 +123,11 @@ def bounds_never_rise(driver: "Driver", event: Event) -> None:
     renewing = isinstance(event, (ChannelClosed, ClusterDescribed, BrokersSeen, HeadAnswered))
     for exchange, held in driver.core.gate.held.items():
         latest = max(
-            [held.bound.head, held.bound.head_effective, *(promise.seq for promise in held.bound.brokers.values())]
+            [
+                held.bound.head,
+                held.bound.head_effective,
+                *(promise.seq for promise in (*held.bound.brokers.values(), *held.bound.acted.values())),
+            ]
         )
         now[exchange] = held.bound, latest
         bound, promised = before.get(exchange, (held.bound, latest))
@@ -349,7 +353,7 @@ def debts_are_true(driver: "Driver", _event: Event) -> None:
             "debts_are_true", f"owed {[s.name for s in sessions._owed_head]}, pending {[s.name for s in owed]}"
         )
     for session in sessions:
-        for node_id in session.bound.brokers:
+        for node_id in (*session.bound.brokers, *session.bound.acted):
             if session not in sessions._owed_broker.get(node_id, ()):
                 raise Violation("debts_are_true", f"the promise of {session.name} on broker {node_id} is on no list")
 

@@ -166,7 +166,8 @@ def seen_in(exchange: Exchange, reply: Reply) -> Seen:
         return Seen(reply.offset, reply.offset)
     if api_key in WRITES or api_key is ApiKey.DESCRIBE_QUORUM:
         return Seen(reply.offset)
-    return Seen(reply.visible)
+    # What answers from the authorizer shows no more than what the broker acts upon.
+    return Seen(reply.effective if exchange.request.effective else reply.visible)
 
 
 def request_of(note: Note, session_name: str) -> NotedRequest:

@@ -147,6 +147,47 @@ def test_depth_effective_demands_all_numbers_and_depth_visible_only_changes_of_a
     assert not proven(bound, broker(effective=8), channel(), effective=False)
 
 
+def test_what_a_broker_acted_upon_is_free_there_at_both_depths_before_and_after_the_next_probe() -> None:
+    bound = Bound()
+    bound.after_acting(broker(), Seq(40))
+    for _ in range(2):
+        assert proven(bound, broker(), channel(), effective=True)
+        assert proven(bound, broker(), channel(), effective=False)
+        bound.redeem_broker(broker())
+    assert bound.visible == -1, "a number would have to be proven to act, and would cost a record of the log"
+
+
+def test_what_a_broker_acted_upon_is_required_elsewhere_as_the_next_probe_finds_it() -> None:
+    bound = Bound()
+    bound.after_acting(broker(), Seq(40))
+    other, there = broker(2, visible=11, effective=9), channel(2)
+    assert not shown(bound, other, there)
+    assert bound.to_probe == {1}
+    bound.redeem_broker(broker())
+    assert bound.to_probe == set()
+    assert proven(bound, other, there, effective=False)
+    assert not proven(bound, other, there, effective=True)
+    assert proven(bound, replace(other, effective=10), there, effective=True)
+    assert not shown(bound, broker(2, visible=9), there)
+
+
+def test_what_an_ended_process_acted_upon_is_its_number_or_a_promise_on_the_head() -> None:
+    for probed, expected in ((True, (10, NEVER)), (False, (-1, 40))):
+        bound = Bound()
+        bound.after_acting(broker(), Seq(40))
+        if probed:
+            bound.redeem_broker(broker())
+        bound.give_up_broker(NodeId(1), 1)
+        assert (bound.visible, bound.head, bound.acted) == (*expected, {})
+
+
+def test_acting_promises_on_two_processes_of_a_broker_do_not_replace_each_other() -> None:
+    bound = Bound()
+    bound.after_acting(broker(), Seq(40))
+    bound.after_acting(broker(incarnation=1), Seq(60))
+    assert (bound.head, bound.acted[NodeId(1)].seq) == (40, 60)
+
+
 def test_the_effect_is_never_taken_from_what_a_connection_showed() -> None:
     bound = Bound()
     bound.effective = 5
