@@ -87,6 +87,7 @@ def _broker_row(cluster: Cluster, node_id: NodeId, ports: Mapping[str, NodePorts
         "lag_ms": round(cluster.lag_ms(node_id, now_ms)),
         "in_flight": cluster.loads[node_id].in_flight,
         "probe_age_ms": None if probed_ms is None else round(now_ms - probed_ms),
+        "carries_state": broker.carries_state,
     }
 
 
