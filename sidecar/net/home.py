@@ -1,7 +1,7 @@
 """The connection of one client to its own broker: requests out in their order, answers back in the same order.
 
 A chunk of answers that need no reading goes to the client as it came, in one write; large ones stream through. Of a
-broker that implements the proposal every answer is read, to take the ConsistencyState out of its header.
+broker that implements the proposal every answer with room for a ConsistencyState is read, to take it out.
 """
 
 import asyncio
@@ -50,8 +50,8 @@ class Home(asyncio.Protocol):
         self._paused = False
         self._finishing = False
         self._closed = False
-        # Until the broker has answered without a ConsistencyState where it could have put one, all answers are read.
-        self._reads_all = not driver.expose_state
+        # Until the broker has answered without a ConsistencyState where there was room for one.
+        self._looks_for_state = not driver.expose_state
 
     def open(self, node_id: NodeId) -> None:
         """Starts to connect; requests may be written at once and leave when the connection is there."""
@@ -194,9 +194,10 @@ class Home(asyncio.Protocol):
                 raise CodecError(position, "correlation_id", "an answer to no request")
             end = position + SIZE_BYTES + size
             request = exchange.request
+            may_carry = self._looks_for_state and can_carry(request.api_key, request.api_version)
             passes = (
                 exchange.kind is _PLAIN
-                and not self._reads_all
+                and not may_carry
                 and request.trace is _NO_TRACE
                 and request.api_key not in READ_HERE
                 and connection.is_next(exchange)
@@ -211,7 +212,7 @@ class Home(asyncio.Protocol):
             connection.home_answered()
             if passes or (
                 request.api_key in WALKED
-                and not self._reads_all
+                and not may_carry
                 and connection.is_next(exchange)
                 and passes_unchanged(data[end - size : end], request)
             ):
@@ -223,8 +224,8 @@ class Home(asyncio.Protocol):
                 client.write(data[run:position])
             run = position = end
             payload = data[end - size : end]
-            if self._reads_all and can_carry(request.api_key, request.api_version):
-                self._reads_all = state_in(payload, request.api_key, request.api_version) is not None
+            if may_carry:
+                self._looks_for_state = state_in(payload, request.api_key, request.api_version) is not None
             driver.answered(exchange, payload, client.listener.ports)
             if self._closed:
                 return
