@@ -303,14 +303,15 @@ def held_bytes_are_true(driver: "Driver", _event: Event) -> None:
 
 
 def no_token_out_of_reach_is_waited_for(driver: "Driver", _event: Event) -> None:
-    """A token of a client above a head that was asked for after it came is not waited for: nobody can meet it."""
+    """A token above a head that was asked for after it came is not waited for, once a broker is there to refuse it."""
     head = driver.core.cluster.view.head
     if head is None or head.leader_epoch < 0:
         return
     for exchange, held in driver.core.gate.held.items():
         bound = held.bound
         beyond = NEVER < bound.claimed_at < head.asked and head.offset < bound.claimed
-        if beyond and held.deadline_ms > driver.clock.now_ms:
+        refusable = exchange.connection.home is not None
+        if beyond and refusable and held.deadline_ms > driver.clock.now_ms:
             raise Violation("no_token_out_of_reach_is_waited_for", f"{note_of(exchange)} waits for {bound.claimed}")
 
 
