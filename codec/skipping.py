@@ -3,15 +3,13 @@
 A program is the sequence of steps for one struct: pass so many bytes, then skip by a length prefix, or an array, or
 tagged fields. The interpreter here runs it over a whole buffer and notes error codes on the way; `codec.chunked_walk`
 runs the same programs over chunks. The cost follows the number of elements, never the number of bytes: a megabyte of
-records is one addition. Most partitions of an answer look the same, no error and nothing but records, so a program also
-says how to tell that at one glance (`Leap`).
+records is one addition.
 
 Used by `codec.walk` and `codec.splice`. What the skipper accepts is a superset of what `codec.decoding` accepts: it
 does not look into strings and tagged fields.
 """
 
 import enum
-import itertools
 import struct
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, final
@@ -56,18 +54,17 @@ class Step(NamedTuple):
 
 @final
 class Leap(NamedTuple):
-    """What a struct nearly always looks like: no error, and every part of varying size empty but the last.
+    """What a partition of a Fetch answer nearly always looks like: no error, an empty array, and bytes at the end.
 
     Attributes:
-        marks: Unpacks the error codes and the lengths that are nearly always zero.
-        usual: What `marks` then gives.
-        length_at: Where the length of the last part stands, from the start of the struct.
-        compact: Whether that length is a varint, plus one.
+        unpack: Gives the error code, the count of the array, and the length of the bytes: an int32, or the first two
+            bytes of a varint.
+        length_at: Where that length stands, from the start of the struct.
+        compact: Whether lengths are varints, plus one.
         tags: Whether tagged fields follow, nearly always none.
     """
 
-    marks: Callable[[bytes, int], tuple[Any, ...]]
-    usual: frozenset[tuple[Any, ...]]
+    unpack: Callable[[bytes, int], tuple[Any, ...]]
     length_at: int
     compact: bool
     tags: bool
@@ -125,7 +122,6 @@ _COMPACT_ARRAY: Final = Kind.COMPACT_ARRAY
 _ARRAY: Final = Kind.ARRAY
 _TAGS: Final = Kind.TAGS
 _NONE: Final = Program((), None)
-_LENGTH_BYTES_MAX: Final = 5
 _int16 = struct.Struct(">h").unpack_from
 _int32 = struct.Struct(">i").unpack_from
 
@@ -189,20 +185,41 @@ def leap_over(buffer: bytes, offset: int, count: int, leap: Leap) -> tuple[int, 
     Returns:
         The offset after them, and how many of `count` are left: the next one needs a closer look.
     """
-    marks, usual, length_at, compact, tags = leap
-    last = len(buffer) - length_at - _LENGTH_BYTES_MAX
+    pass_usual = _leap_compact if leap.compact else _leap_plain
+    return pass_usual(buffer, offset, count, leap)
+
+
+def _leap_plain(buffer: bytes, offset: int, count: int, leap: Leap) -> tuple[int, int]:
+    unpack, length_at = leap.unpack, leap.length_at
     size = len(buffer)
-    while count and offset <= last and marks(buffer, offset) in usual:
+    last = size - length_at - 4
+    while count and offset <= last:
+        error_code, elements, length = unpack(buffer, offset)
+        if error_code or elements > 0:
+            break
+        end = offset + length_at + (4 if length < 0 else 4 + length)
+        if end > size:
+            break
+        offset = end
+        count -= 1
+    return offset, count
+
+
+def _leap_compact(buffer: bytes, offset: int, count: int, leap: Leap) -> tuple[int, int]:
+    unpack, length_at, _, tags = leap
+    size = len(buffer)
+    last = size - length_at - 3
+    while count and offset <= last:
+        error_code, elements, length = unpack(buffer, offset)
+        if error_code or elements > 1:
+            break
         end = offset + length_at
-        if not compact:
-            length = _int32(buffer, end)[0]
-            end += 4 if length < 0 else 4 + length
-        elif (length := buffer[end]) < 0x80:
-            end += length or 1
-        elif 0 < (high := buffer[end + 1]) < 0x80:
-            end += (length & 0x7F | high << 7) + 1
+        if length < 0x8000:
+            end += length >> 8 or 1
+        elif 0 < (high := length & 0xFF) < 0x80:
+            end += (length >> 8 & 0x7F | high << 7) + 1
         elif 0 < (higher := buffer[end + 2]) < 0x80:
-            end += (length & 0x7F | (high & 0x7F) << 7 | higher << 14) + 2
+            end += (length >> 8 & 0x7F | (high & 0x7F) << 7 | higher << 14) + 2
         else:
             break
         if tags:
@@ -223,7 +240,6 @@ def _skip_elements(buffer: bytes, offset: int, count: int, program: Program, err
     return _run(buffer, offset, count, program, error_codes, field)
 
 
-_BYTES: Final = frozenset({Kind.COMPACT_BYTES, Kind.LONG_BYTES})
 _WATCHED: Final = frozenset({"error_code", "acknowledge_error_code"})
 
 
@@ -256,45 +272,28 @@ def _scalar_step(of: Scalar, flexible: bool, watch: bool) -> Step:
 
 
 _ONLY_TAGS: Final = (Step(0, -1, Kind.TAGS),)
-_USUAL: Final[dict[Kind, tuple[str, int, tuple[int, ...]]]] = {
-    Kind.COMPACT_BYTES: ("B", 1, (0, 1)),
-    Kind.COMPACT_ARRAY: ("B", 1, (0, 1)),
-    Kind.TAGS: ("B", 1, (0,)),
-    Kind.SHORT_BYTES: ("h", 2, (-1, 0)),
-    Kind.LONG_BYTES: ("i", 4, (-1, 0)),
-    Kind.ARRAY: ("i", 4, (-1, 0)),
+_LEAPS: Final = {
+    (Kind.COMPACT_ARRAY, Kind.COMPACT_BYTES): ("B", "H"),
+    (Kind.ARRAY, Kind.LONG_BYTES): ("i", "i"),
 }
-"""How each kind looks when it is empty: format, bytes, and the numbers that stand for it."""
+"""How to unpack the count and the length of what can be leapt over."""
 
 
 def _leap(steps: tuple[Step, ...]) -> Leap | None:
-    """The leap over a struct with an error code whose last part is bytes; None where there is no such part."""
-    last = max((at for at, step in enumerate(steps) if step.kind in _BYTES), default=-1)
-    before = steps[: last + 1]
-    if last < 0 or not any(step.error_at >= 0 for step in before) or steps[last + 1 :] not in ((), _ONLY_TAGS):
+    """The leap over a struct of one error code, one array, bytes and perhaps tagged fields; None for all others."""
+    if len(steps) < 2 or steps[2:] not in ((), _ONLY_TAGS):
         return None
-    if any(step.kind not in _USUAL for step in before[:-1] if step.kind is not Kind.NOTHING):
+    array, content = steps[:2]
+    formats = _LEAPS.get((array.kind, content.kind))
+    if formats is None or array.error_at < 0 or content.error_at >= 0:
         return None
-    marks, size = ">", 0
-    usual: list[tuple[int, ...]] = []
-    for step in before:
-        if step.error_at >= 0:
-            marks += f"{step.error_at}xh{step.passed - step.error_at - 2}x"
-            usual.append((0,))
-        else:
-            marks += f"{step.passed}x"
-        size += step.passed
-        if step is not before[-1] and step.kind is not Kind.NOTHING:
-            character, width, empty = _USUAL[step.kind]
-            marks += character
-            usual.append(empty)
-            size += width
+    before_array = f"{array.error_at}xh{array.passed - array.error_at - 2}x"
+    whole = struct.Struct(f">{before_array}{formats[0]}{content.passed}x{formats[1]}")
     return Leap(
-        marks=struct.Struct(marks).unpack_from,
-        usual=frozenset(itertools.product(*usual)),
-        length_at=size,
-        compact=steps[last].kind is Kind.COMPACT_BYTES,
-        tags=steps[last + 1 :] == _ONLY_TAGS,
+        unpack=whole.unpack_from,
+        length_at=whole.size - struct.calcsize(f">{formats[1]}"),
+        compact=content.kind is Kind.COMPACT_BYTES,
+        tags=steps[2:] == _ONLY_TAGS,
     )
 
 
