@@ -70,8 +70,11 @@ class Discovery:
                 self.described.set()
             self._hurry.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(INTERVAL_S if found is not None else RETRY_S):
+                async with asyncio.timeout(INTERVAL_S if found is not None and self._all_up() else RETRY_S):
                     await self._hurry.wait()
+
+    def _all_up(self) -> bool:
+        return all(broker.up for broker in self._driver.core.cluster.view.brokers.values())
 
     def hasten(self) -> None:
         """Asks at once, not when it is time."""

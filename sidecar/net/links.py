@@ -9,7 +9,7 @@ import logging
 import random
 import socket
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
@@ -96,9 +96,10 @@ class Link:
         connection.ask(ApiKey.API_VERSIONS, version, SOFTWARE, on_answer)
 
     def reset_probe(self) -> None:
-        """Ends a probe connection that does not answer; another one is opened."""
-        if self._probes is not None:
-            self._probes.close("timeout")
+        """Ends the connections to a broker that does not answer; the next probe connection is opened at once."""
+        for connection in (self._probes, self._heads, self._channel):
+            if connection is not None:
+                connection.close("timeout")
 
     async def _keep_probing(self) -> None:
         delay_s = _RETRY_S_MIN
@@ -150,7 +151,7 @@ class Link:
             if version is None:
                 self._driver.handle(HeadFailed(self.node_id, asked, refused=True))
                 return
-            answer = await connection.call(ApiKey.DESCRIBE_QUORUM, version, _METADATA_TOPIC)
+            answer = await self._quorum(connection, version)
         except BrokerUnavailable:
             self._driver.handle(HeadFailed(self.node_id, asked, refused=False))
             return
@@ -160,6 +161,15 @@ class Link:
             self._driver.handle(HeadFailed(self.node_id, asked, refused=refused))
         else:
             self._driver.handle(HeadAnswered(self.node_id, asked, quorum))
+
+    async def _quorum(self, connection: BrokerConnection, version: int) -> dict[str, Any]:
+        """Asks on a connection that ends when no answer comes: a stopped controller would keep all that is behind."""
+        try:
+            async with asyncio.timeout(self._driver.connect_timeout_ms / 1000):
+                return await connection.call(ApiKey.DESCRIBE_QUORUM, version, _METADATA_TOPIC)
+        except TimeoutError as error:
+            connection.close("timeout")
+            raise BrokerUnavailable("timeout", "DescribeQuorum was not answered in time") from error
 
     async def _head_connection(self) -> BrokerConnection:
         async with self._heads_lock:
