@@ -120,7 +120,7 @@ def _segment(
         source_port, target_port, sequence = struct.unpack_from(">HHI", packet, start)
         data = start + (packet[start + 12] >> 4) * 4
         flags = packet[start + 13]
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, ipaddress.AddressValueError):
         return None
     # A packet that the sending kernel has not yet cut into segments may say 0 for its length: then it is all there is.
     end = len(packet) + missing if end is None else end

@@ -309,7 +309,8 @@ def test_what_is_no_tcp_is_passed_over() -> None:
     fragment = bytearray(Talk().packet(True, ASKED))
     fragment[6:8] = b"\x20\x05"
     arp = bytes(20)
-    packets = [*talk.open(), bytes(udp), bytes(fragment), arp, b"", b"\x45\0", talk.packet(True, ASKED)]
+    cut = talk.packet(True)[:14]
+    packets = [*talk.open(), bytes(udp), bytes(fragment), arp, b"", b"\x45\0", cut, talk.packet(True, ASKED)]
     assert titles(list(sections(pcap(packets)))) == TITLES[:2]
 
 
