@@ -10,15 +10,16 @@ from enum import Enum
 
 from codec.headers import ConsistencyState
 from sidecar.core.actions import Action, CloseClient, Decided, Deliver, OpenChannel, Refuse, Released, Send
-from sidecar.core.apis import Kind, Trace
-from sidecar.core.bounds import GONE, Bound, Why, confirmed
+from sidecar.core.apis import Kind
+from sidecar.core.bounds import GONE, Bound, confirmed
 from sidecar.core.cluster import Cluster
 from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.holds import HeldRead, Holds, explain, reason
-from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Seq
-from sidecar.core.levels import Policy, required
+from sidecar.core.ids import NodeId, Seq
+from sidecar.core.ledger import Ledger
+from sidecar.core.levels import Policy
 from sidecar.core.routing import Forward, Question, decide
-from sidecar.core.sessions import Session, Sessions
+from sidecar.core.sessions import Sessions
 from sidecar.core.states import Complaint, stamp_of
 from sidecar.core.view import Broker, Channel
 
@@ -64,6 +65,7 @@ class Gate:
         )
         self._cluster = cluster
         self._sessions = sessions
+        self._ledger = Ledger(settings.policy, cluster, sessions)
         self._opening: set[NodeId] = set()
         self._waiting_for: frozenset[NodeId] = frozenset()
         self._ask_again = True
@@ -82,7 +84,7 @@ class Gate:
 
     def request(self, connection: ClientConnection, request: Request, seq: Seq, now_ms: float) -> list[Action]:
         """Takes a gated read or a write into the order of its connection, and lets go what may go."""
-        self._join(connection, request, seq, now_ms)
+        self._ledger.join(connection, request, seq, now_ms)
         self._ask_again |= self._sessions.owed_head
         connection.enqueue(request, seq, now_ms)
         return self.advance(connection, seq, now_ms)
@@ -93,7 +95,8 @@ class Gate:
         """Takes the answer of a broker: what it promises goes to the session before anybody can read again."""
         connection = exchange.connection
         connection.settle(exchange)
-        self._trace(exchange, seq, now_ms, leader_changed=leader_changed)
+        self._ledger.enter(exchange, seq, now_ms, leader_changed=leader_changed)
+        self._ask_again |= self._sessions.owed_head
         connection.answered(exchange, payload)
         return [Deliver(connection), *self.advance(connection, seq, now_ms)]
 
@@ -101,7 +104,8 @@ class Gate:
         """The pure read found topics missing that the request would create: it goes on as a write, to the client's own
         broker, once that has what the session has seen, this answer included.
         """
-        self._trace(exchange, seq, now_ms, leader_changed=False)
+        self._ledger.enter(exchange, seq, now_ms, leader_changed=False)
+        self._ask_again |= self._sessions.owed_head
         self._put_back(exchange, Kind.CREATE)
         return self.advance(exchange.connection, seq, now_ms)
 
@@ -138,7 +142,7 @@ class Gate:
                     break
                 actions += self._send(exchange, connection.home, "write", seq, now_ms)
                 continue
-            bound = self._capture(exchange, seq, now_ms)
+            bound = self._ledger.capture(exchange, seq, now_ms)
             question = self._question(exchange, bound, follows)
             decision = decide(question, self._cluster.view, self._cluster.loads, seq)
             exchange.prevented |= decision.prevented
@@ -254,45 +258,6 @@ class Gate:
 
     # Steps
 
-    def _join(self, connection: ClientConnection, request: Request, seq: Seq, now_ms: float) -> Session:
-        session = self._sessions.of(request.session_name, seq, now_ms)
-        if connection.session is not session:
-            if connection.session is not None:
-                self._sessions.client_left(connection.session)
-            connection.session = session
-            session.clients += 1
-        return session
-
-    def _capture(self, exchange: Exchange, seq: Seq, now_ms: float) -> Bound:
-        """The bound of a read, taken when it becomes eligible and never raised: a busy service would starve it."""
-        if exchange.bound is None:
-            exchange.eligible_ms = exchange.eligible_ms or now_ms
-            request = exchange.request
-            session = self._join(exchange.connection, request, seq, now_ms)
-            level = self.settings.policy.level_of(request.api_key)
-            exchange.bound = (
-                Bound() if self._cluster.promises_nothing else required(level, session.bound, exchange.arrived)
-            )
-            self._claim(exchange, exchange.bound)
-        return exchange.bound
-
-    def _claim(self, exchange: Exchange, bound: Bound) -> None:
-        """What the client itself asks for; its session is none the worse for a token that nobody can meet."""
-        state, cluster = exchange.request.state, self._cluster
-        if state is None or cluster.promises_nothing:
-            return
-        if cluster.is_foreign(state):
-            # Real Kafka would not look at it either; brokers that do refuse it themselves.
-            bound.unreachable = self._refuses_tokens(exchange)
-            bound.claimed_at = exchange.arrived if bound.unreachable else NEVER
-        elif state.consistency_token >= 0:
-            bound.claim(state.consistency_token, exchange.arrived, cluster.view.head)
-
-    def _refuses_tokens(self, exchange: Exchange) -> bool:
-        """Whether the client's own broker answers a token out of reach with the error that the proposal has for it."""
-        broker = self._cluster.view.brokers.get(exchange.connection.node_id)
-        return broker is not None and broker.carries_state
-
     def _question(self, exchange: Exchange, bound: Bound, follows: Channel | None) -> Question:
         request, connection = exchange.request, exchange.connection
         effective = self.settings.policy.effective(request.api_key, by_nature=request.effective)
@@ -333,38 +298,6 @@ class Gate:
         pure = exchange.kind is Kind.READ and exchange.request.may_create
         return [Decided(exchange, decision), Send(exchange, channel, pure)]
 
-    def _trace(self, exchange: Exchange, seq: Seq, now_ms: float, *, leader_changed: bool) -> None:
-        request = exchange.request
-        trace = request.trace
-        if exchange.kind is Kind.CREATE:
-            trace = Trace.HEAD
-        elif leader_changed:
-            trace = Trace.BROKER
-        channel = exchange.channel or exchange.connection.home
-        if trace is Trace.NONE or channel is None:
-            return
-        session = self._join(exchange.connection, request, seq, now_ms)
-        acted = exchange.kind is Kind.READ and request.effective
-        if trace is Trace.BROKER and exchange.kind is Kind.READ and exchange.token != UNKNOWN_OFFSET and not acted:
-            # Read after the answer was built: a number, whatever becomes of the broker.
-            session.bound.at_least(exchange.token)
-        elif trace is Trace.BROKER:
-            broker = self._cluster.view.brokers.get(channel.node_id)
-            incarnation = channel.incarnation if exchange.channel is None else exchange.incarnation
-            if broker is None or broker.incarnation != incarnation:
-                # The process that answered may be gone: only the head is sure to include what it had.
-                self._sessions.owe_head(session, seq, Why.LOST_BROKER)
-                self._ask_again = True
-            elif broker.positions:
-                self._sessions.owe_broker(session, broker, seq, acted=acted)
-        elif not self._cluster.promises_nothing:
-            effective = trace is Trace.HEAD_EFFECTIVE
-            # Besides the promise: another implementation may name only what the broker itself shows.
-            session.bound.at_least(exchange.token, effective=effective)
-            self._sessions.owe_head(session, seq, Why.OWN_WRITE, effective=effective)
-            self._cluster.prefer(channel.node_id)
-            self._ask_again = True
-
     def _hold(
         self, exchange: Exchange, bound: Bound, follows: Channel | None, now_ms: float, *, shown: bool
     ) -> list[Action]:
@@ -394,7 +327,9 @@ class Gate:
     def _cut_short(self, held: HeldRead, now_ms: float) -> None:
         """Nobody waits for a token out of reach, except for the connection to the broker that is to refuse it."""
         exchange = held.exchange
-        if held.bound.unreachable and (exchange.connection.home is not None or not self._refuses_tokens(exchange)):
+        if held.bound.unreachable and (
+            exchange.connection.home is not None or not self._ledger.refuses_tokens(exchange)
+        ):
             held.deadline_ms = min(held.deadline_ms, now_ms)
 
     def _deadline_ms(self, exchange: Exchange) -> float:
@@ -442,7 +377,7 @@ class Gate:
             channel = connection.home
         elif on_timeout is OnTimeout.FRESHEST:
             channel = self._freshest(exchange, held)
-        if held.bound.unreachable and self._refuses_tokens(exchange) and connection.home is not None:
+        if held.bound.unreachable and self._ledger.refuses_tokens(exchange) and connection.home is not None:
             channel, on_timeout = connection.home, OnTimeout.ERROR
         outcome = on_timeout.value if channel or on_timeout is OnTimeout.CLOSE else OnTimeout.ERROR.value
         released = self._release(exchange, outcome, now_ms)

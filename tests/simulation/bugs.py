@@ -22,6 +22,7 @@ from sidecar.core.events import Event, HeadAnswered
 from sidecar.core.gate import Gate
 from sidecar.core.head import QuorumAnswer, Verdict
 from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Seq
+from sidecar.core.ledger import Ledger
 from sidecar.core.levels import required
 from sidecar.core.sessions import Session, Sessions
 from sidecar.core.sidecar import Sidecar
@@ -171,13 +172,13 @@ def _controller(patch: Patch) -> None:
 
 @bug("14", "a failed write leaves nothing in the session", Kind.LAG)
 def _failed_write(patch: Patch) -> None:
-    trace = Gate._trace
+    enter = Ledger.enter
 
-    def forget(self: Gate, exchange: Exchange, seq: Seq, now_ms: float, *, leader_changed: bool) -> None:
+    def forget(self: Ledger, exchange: Exchange, seq: Seq, now_ms: float, *, leader_changed: bool) -> None:
         if not note_of(exchange).wish.fails:
-            trace(self, exchange, seq, now_ms, leader_changed=leader_changed)
+            enter(self, exchange, seq, now_ms, leader_changed=leader_changed)
 
-    patch.setattr(Gate, "_trace", forget)
+    patch.setattr(Ledger, "enter", forget)
 
 
 @bug("15", "numbers live on when the log is another one", Kind.MEMBERSHIP, "numbers_belong_to_this_log")
@@ -216,7 +217,7 @@ def _at_arrival(patch: Patch) -> None:
     enqueue = ClientConnection.enqueue
 
     def request(self: Gate, connection: ClientConnection, request: Request, seq: Seq, now_ms: float) -> list[Action]:
-        session = self._join(connection, request, seq, now_ms)
+        session = self._ledger.join(connection, request, seq, now_ms)
         self._ask_again |= self._sessions.owed_head
         exchange = enqueue(connection, request, seq, now_ms)
         if exchange.kind is RequestKind.READ:
@@ -243,13 +244,13 @@ def _overtaking(patch: Patch) -> None:
 
 @bug("23", "the bound of a held read rises with what others do", Kind.LAG, "bounds_never_rise")
 def _rising(patch: Patch) -> None:
-    capture = Gate._capture
+    capture = Ledger.capture
 
-    def again(self: Gate, exchange: Exchange, seq: Seq, now_ms: float) -> Bound:
+    def again(self: Ledger, exchange: Exchange, seq: Seq, now_ms: float) -> Bound:
         exchange.bound = None
         return capture(self, exchange, seq, now_ms)
 
-    patch.setattr(Gate, "_capture", again)
+    patch.setattr(Ledger, "capture", again)
 
 
 @bug("24", "what was sent after is decided by a clock that ties", Kind.CALM)
@@ -321,16 +322,16 @@ def _waited_for(patch: Patch) -> None:
 
 @bug("own", "a token in the answer to a write replaces the promise", Kind.LAG)
 def _replaced(patch: Patch) -> None:
-    trace = Gate._trace
+    enter = Ledger.enter
 
-    def replace_promise(self: Gate, exchange: Exchange, seq: Seq, now_ms: float, *, leader_changed: bool) -> None:
-        trace(self, exchange, seq, now_ms, leader_changed=leader_changed)
+    def replace_promise(self: Ledger, exchange: Exchange, seq: Seq, now_ms: float, *, leader_changed: bool) -> None:
+        enter(self, exchange, seq, now_ms, leader_changed=leader_changed)
         session = exchange.connection.session
         if exchange.kind is RequestKind.WRITE and exchange.token != UNKNOWN_OFFSET and session is not None:
             session.bound.head = session.bound.head_effective = NEVER
             self._sessions._owed_head.discard(session)
 
-    patch.setattr(Gate, "_trace", replace_promise)
+    patch.setattr(Ledger, "enter", replace_promise)
 
 
 @bug("own", "a token in the answer to a write is taken for the broker's position", Kind.LAG, "positions_are_true")
