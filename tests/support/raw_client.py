@@ -23,6 +23,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.sasl_authenticate.v2 import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kio.schema.sasl_handshake.v1 import SaslHandshakeRequest, SaslHandshakeResponse
 from kio.serial import entity_reader, entity_writer
+from kio.serial.readers import read_unsigned_varint
 from kio.static.primitive import i32
 from kio.static.protocol import RequestPayload, ResponsePayload
 
@@ -80,13 +81,31 @@ def decode_response(frame: bytes, response_type: type[R], correlation_id: int) -
     if found != correlation_id:
         raise RawClientError(f"answer to request {found}, expected {correlation_id}")
     try:
-        _, header_size = entity_reader(response_type.__header_schema__)(frame, 0)
+        header_size = _header_size(frame, flexible=response_type.__header_schema__.__flexible__)
         response, body_size = entity_reader(response_type)(frame, header_size)
     except Exception as error:
         raise RawClientError(f"{response_type.__name__} v{response_type.__version__} unreadable: {error!r}") from error
     if header_size + body_size != len(frame):
         raise RawClientError(f"{len(frame) - header_size - body_size} bytes after {response_type.__name__}")
     return response
+
+
+def _header_size(frame: bytes, *, flexible: bool) -> int:
+    """Where the body begins: behind the correlation id and, in a flexible header, whatever tagged fields it has.
+
+    Clients pass over fields that they do not know (KIP-482); kio does not.
+    """
+    offset = _SIZE.size
+    if not flexible:
+        return offset
+    count, read = read_unsigned_varint(frame, offset)
+    offset += read
+    for _ in range(count):
+        _, read = read_unsigned_varint(frame, offset)
+        offset += read
+        size, read = read_unsigned_varint(frame, offset)
+        offset += read + size
+    return offset
 
 
 def frame_size(head: bytes) -> int:
