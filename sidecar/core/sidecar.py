@@ -11,6 +11,7 @@ Time enters only as ``now_ms``; order only as the sequence numbers given out her
 actions.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import assert_never
 
@@ -86,8 +87,8 @@ class Sidecar:
         """
         if node_id is None:
             live = self.cluster.live
-            homes = [connection.node_id for connection in self.connections.values()]
-            node_id = min(live, key=lambda n: (homes.count(n), n), default=None)
+            homes = Counter(connection.node_id for connection in self.connections.values())
+            node_id = min(live, key=lambda n: (homes[n], n), default=None)
         if node_id is None or node_id not in self.cluster.addresses:
             return None
         self._last_id += 1

@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Callable
 
-from tests.benchmarks import codec, gated_read, proxy_cost
+from tests.benchmarks import codec, gated_read, header_tokens, proxy_cost
 from tests.support.kafka.jars import VERSIONS, missing
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "codec: hot functions": codec.main,
     "a small request through the sidecar": lambda: proxy_cost.main([]),
+    "probes that ConsistencyState saves": lambda: header_tokens.main([]),
     "a gated read that need not wait": lambda: gated_read.main([]),
 }
 NEEDS_KAFKA = frozenset({"a gated read that need not wait"})

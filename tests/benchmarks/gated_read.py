@@ -15,7 +15,7 @@ from tests.support.kafka import KafkaCluster
 from tests.support.kafka.jars import VERSIONS
 from tests.support.sidecar import SidecarProcess
 from tests.support.sidecar_admin import SidecarAdmin
-from tests.support.workload import KINDS, Depth, Result, measure_idle, percentile
+from tests.support.workload import KINDS, Result, measure_idle, percentile
 
 READS = 2000
 NODE = 1
@@ -24,8 +24,7 @@ DIRECT, THROUGH = 0, 1
 
 async def measure(broker: Address, port: Address, reads: int) -> Result:
     """Read through a broker and through the sidecar's port for it, in turns; the first write goes through the port."""
-    kinds = [kind for kind in KINDS if kind.depth is Depth.VISIBLE]
-    return await measure_idle({DIRECT: broker, THROUGH: port}, reads=reads, kinds=kinds, writer=port)
+    return await measure_idle({DIRECT: broker, THROUGH: port}, reads=reads, kinds=KINDS, writer=port)
 
 
 def table(result: Result) -> str:
