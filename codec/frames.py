@@ -38,10 +38,18 @@ def frame(payload: bytes) -> bytes:
     Raises:
         CodecError: It has more than 2**31 - 1 bytes.
     """
-    try:
-        return _SIZE.pack(len(payload)) + payload
-    except struct.error:
-        raise CodecError(0, "frame.size", f"a payload of {len(payload)} bytes does not fit in a frame") from None
+    return _size_of(payload) + payload
+
+
+def frame_buffer(payload: bytes) -> bytearray:
+    """The payload with its size in front, to be changed in place before it is sent; the payload is copied once.
+
+    Raises:
+        CodecError: It has more than 2**31 - 1 bytes.
+    """
+    buffer = bytearray(_size_of(payload))
+    buffer += payload
+    return buffer
 
 
 def explain_prefix(first_bytes: bytes) -> PrefixCause | None:
@@ -58,6 +66,13 @@ def explain_prefix(first_bytes: bytes) -> PrefixCause | None:
     if len(first_bytes) >= 4 and any(_agree(first_bytes, word) for word in _HTTP_WORDS):
         return "http"
     return None
+
+
+def _size_of(payload: bytes) -> bytes:
+    try:
+        return _SIZE.pack(len(payload))
+    except struct.error:
+        raise CodecError(0, "frame.size", f"a payload of {len(payload)} bytes does not fit in a frame") from None
 
 
 def _agree(first_bytes: bytes, word: bytes) -> bool:

@@ -19,14 +19,14 @@ from typing import Any, Final, cast
 
 from codec import CodecError, decode_response, encode_request
 from codec.api_keys import ApiKey
-from codec.frames import FrameReader, explain_prefix, frame
+from codec.frames import SIZE_BYTES, FrameReader, explain_prefix, frame, frame_buffer
 from codec.headers import (
     ConsistencyState,
     RequestHeader,
     encode_request_header,
     peek_correlation_id,
+    put_request_correlation_id,
     response_body_offset,
-    with_request_correlation_id,
 )
 from codec.registry import known_versions
 from sidecar.core.error_names import error_name
@@ -158,12 +158,14 @@ class BrokerConnection(asyncio.Protocol):
             consistency_state=state,
         )
         question = encode_request_header(header) + encode_request(api_key, api_version, body)
-        self._send(question, correlation_id, on_answer)
+        self._send(frame(question), correlation_id, on_answer)
 
     def relay(self, payload: bytes, on_answer: OnAnswer) -> None:
         """Sends a client's request under a correlation id of our own; the answer carries that id."""
         correlation_id = self._next_id()
-        self._send(with_request_correlation_id(payload, correlation_id), correlation_id, on_answer)
+        framed = frame_buffer(payload)
+        put_request_correlation_id(framed, SIZE_BYTES, correlation_id)
+        self._send(framed, correlation_id, on_answer)
 
     async def call(self, api_key: int, api_version: int, body: Mapping[str, Any]) -> dict[str, Any]:
         """Sends a question and waits for the decoded answer; the caller sets the time limit.
@@ -247,11 +249,11 @@ class BrokerConnection(asyncio.Protocol):
     def _next_id(self) -> int:
         return next(self._ids) & _CORRELATION_ID_MASK
 
-    def _send(self, payload: bytes, correlation_id: int, on_answer: OnAnswer) -> None:
+    def _send(self, framed: bytes | bytearray, correlation_id: int, on_answer: OnAnswer) -> None:
         if self._transport is None or self._cause is not None:
             return
         self._waiting[correlation_id] = on_answer
-        self._transport.write(frame(payload))
+        self._transport.write(framed)
 
     def _unreadable(self, error: CodecError) -> BrokerUnavailable:
         self.close("protocol")

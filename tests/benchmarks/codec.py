@@ -22,6 +22,7 @@ from kio.serial import entity_reader
 from codec import decode_response, encode_response
 from codec.api_keys import ApiKey
 from codec.chunked_walk import ChunkedWalk
+from codec.frames import SIZE_BYTES, frame, frame_buffer
 from codec.headers import (
     ConsistencyState,
     RequestHeader,
@@ -30,10 +31,10 @@ from codec.headers import (
     encode_request_header,
     encode_response_header,
     peek_request,
+    put_request_correlation_id,
     request_body_offset,
     response_body_offset,
     stamp_request,
-    with_request_correlation_id,
 )
 from codec.reference import parse
 from codec.registry import response_table
@@ -95,16 +96,25 @@ def to_loopback(brokers: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def header_calls() -> Calls:
     """What is done to the header of every request."""
     request = metadata_request()
+    framed = frame_buffer(request)
     bare = struct.Struct(">hhi").unpack_from
     state = ConsistencyState(cluster_id="MkU3OEVBNTcwNTJENDM2Qg", consistency_token=123456)
+
+    def peek_and_put() -> None:
+        peek_request(request)
+        put_request_correlation_id(framed, SIZE_BYTES, 9)
+
+    def relay() -> bytearray:
+        buffer = frame_buffer(request)
+        put_request_correlation_id(buffer, SIZE_BYTES, 9)
+        return buffer
 
     return {
         "bare struct unpack": lambda: bare(request),
         "peek_request": lambda: peek_request(request),
-        "peek_request and another correlation id": lambda: (
-            peek_request(request),
-            with_request_correlation_id(request, 9),
-        ),
+        "peek_request and correlation id in place": peek_and_put,
+        "frame": lambda: frame(request),
+        "frame with another correlation id": relay,
         "client_id_of": lambda: client_id_of(request),
         "request_body_offset": lambda: request_body_offset(request),
         "stamp_request": lambda: stamp_request(request, state),

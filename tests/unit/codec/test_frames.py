@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from codec.errors import CodecError
-from codec.frames import FrameReader, explain_prefix, frame
+from codec.frames import FrameReader, explain_prefix, frame, frame_buffer
 
 PAYLOADS = [b"first", b"", b"x" * 300, b"last"]
 STREAM = b"".join(map(frame, PAYLOADS))
@@ -18,6 +18,13 @@ def read_all(reader: FrameReader, chunks: list[bytes]) -> list[bytes]:
 def test_frame_puts_the_size_in_front() -> None:
     assert frame(b"abc").hex() == "00000003616263"
     assert frame(b"").hex() == "00000000"
+
+
+def test_a_frame_buffer_is_the_same_frame_and_can_be_changed() -> None:
+    buffer = frame_buffer(b"abc")
+    assert buffer == frame(b"abc")
+    buffer[4:5] = b"A"
+    assert buffer == frame(b"Abc")
 
 
 @pytest.mark.parametrize("at", range(len(STREAM) + 1))

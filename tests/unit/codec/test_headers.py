@@ -16,6 +16,7 @@ from codec.headers import (
     encode_response_header,
     peek_correlation_id,
     peek_request,
+    put_request_correlation_id,
     read_request_header,
     read_response_header,
     request_body_offset,
@@ -26,7 +27,6 @@ from codec.headers import (
     stamp_response,
     strip_request,
     strip_response,
-    with_request_correlation_id,
     with_response_correlation_id,
 )
 
@@ -106,13 +106,19 @@ def test_response_bodies_are_found() -> None:
         response_body_offset(bytes(3), ApiKey.METADATA, 8)
 
 
-def test_correlation_ids_change_in_place() -> None:
-    assert (
-        with_request_correlation_id(METADATA_V12 + BODY, -1) == METADATA_V12[:4] + b"\xff" * 4 + METADATA_V12[8:] + BODY
-    )
-    assert with_response_correlation_id(bytes(4) + BODY, 258) == bytes.fromhex("00000102") + BODY
+def test_a_request_gets_another_correlation_id_in_place() -> None:
+    buffer = bytearray(b"size" + METADATA_V12 + BODY)
+    put_request_correlation_id(buffer, 4, -1)
+    assert buffer == b"size" + METADATA_V12[:4] + b"\xff" * 4 + METADATA_V12[8:] + BODY
+    with pytest.raises(CodecError) as too_large:
+        put_request_correlation_id(buffer, 4, 2**31)
+    assert (too_large.value.offset, too_large.value.field) == (8, "request_header.correlation_id")
     with pytest.raises(CodecError):
-        with_request_correlation_id(METADATA_V12, 2**31)
+        put_request_correlation_id(bytearray(METADATA_V12[:7]), 0, 1)
+
+
+def test_an_answer_gets_another_correlation_id() -> None:
+    assert with_response_correlation_id(bytes(4) + BODY, 258) == bytes.fromhex("00000102") + BODY
     with pytest.raises(CodecError):
         with_response_correlation_id(bytes(4), 2**31)
 
