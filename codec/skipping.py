@@ -11,7 +11,9 @@ does not look into strings and tagged fields.
 
 import enum
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import repeat
+from operator import length_hint
 from typing import Any, Final, NamedTuple, final
 
 from codec.errors import Truncated
@@ -60,14 +62,12 @@ class Leap(NamedTuple):
         unpack: Gives the error code, the count of the array, and the length of the bytes: an int32, or the first two
             bytes of a varint.
         length_at: Where that length stands, from the start of the struct.
-        compact: Whether lengths are varints, plus one.
-        tags: Whether tagged fields follow, nearly always none.
+        compact: Whether lengths are varints, plus one, and tagged fields follow, nearly always none.
     """
 
     unpack: Callable[[bytes, int], tuple[Any, ...]]
     length_at: int
     compact: bool
-    tags: bool
 
 
 @final
@@ -190,47 +190,51 @@ def leap_over(buffer: bytes, offset: int, count: int, leap: Leap) -> tuple[int, 
 
 
 def _leap_plain(buffer: bytes, offset: int, count: int, leap: Leap) -> tuple[int, int]:
-    unpack, length_at = leap.unpack, leap.length_at
+    unpack, length_at, _ = leap
+    content_at = length_at + 4
     size = len(buffer)
-    last = size - length_at - 4
-    while count and offset <= last:
-        error_code, elements, length = unpack(buffer, offset)
-        if error_code or elements > 0:
-            break
-        end = offset + length_at + (4 if length < 0 else 4 + length)
-        if end > size:
-            break
-        offset = end
-        count -= 1
-    return offset, count
+    turns = repeat(None, count)
+    try:
+        for _ in turns:
+            error_code, elements, length = unpack(buffer, offset)
+            if error_code or elements > 0:
+                break
+            end = offset + content_at + length if length > 0 else offset + content_at
+            if end > size:
+                break
+            offset = end
+        else:
+            return offset, 0
+    except struct.error:
+        pass  # The buffer ends within this one, as in nearly every chunk.
+    return offset, length_hint(turns) + 1
 
 
 def _leap_compact(buffer: bytes, offset: int, count: int, leap: Leap) -> tuple[int, int]:
-    unpack, length_at, _, tags = leap
-    size = len(buffer)
-    last = size - length_at - 3
-    while count and offset <= last:
-        error_code, elements, length = unpack(buffer, offset)
-        if error_code or elements > 1:
-            break
-        end = offset + length_at
-        if length < 0x8000:
-            end += length >> 8 or 1
-        elif 0 < (high := length & 0xFF) < 0x80:
-            end += (length >> 8 & 0x7F | high << 7) + 1
-        elif 0 < (higher := buffer[end + 2]) < 0x80:
-            end += (length >> 8 & 0x7F | (high & 0x7F) << 7 | higher << 14) + 2
-        else:
-            break
-        if tags:
-            if end >= size or buffer[end]:
+    unpack, length_at, _ = leap
+    turns = repeat(None, count)
+    try:
+        for _ in turns:
+            error_code, elements, length = unpack(buffer, offset)
+            if error_code or elements > 1:
                 break
-            end += 1
-        elif end > size:
-            break
-        offset = end
-        count -= 1
-    return offset, count
+            end = offset + length_at
+            if length < 0x8000:
+                end += length >> 8 or 1
+            elif 0 < (high := length & 0xFF) < 0x80:
+                end += (length >> 8 & 0x7F | high << 7) + 1
+            elif 0 < (higher := buffer[end + 2]) < 0x80:
+                end += (length >> 8 & 0x7F | (high & 0x7F) << 7 | higher << 14) + 2
+            else:
+                break
+            if buffer[end]:
+                break
+            offset = end + 1
+        else:
+            return offset, 0
+    except (IndexError, struct.error):
+        pass  # The buffer ends within this one, as in nearly every chunk.
+    return offset, length_hint(turns) + 1
 
 
 def _skip_elements(buffer: bytes, offset: int, count: int, program: Program, error_codes: set[int], field: str) -> int:
@@ -271,21 +275,20 @@ def _scalar_step(of: Scalar, flexible: bool, watch: bool) -> Step:
     return Step(0, -1, Kind.SHORT_BYTES if of is Scalar.STRING else Kind.LONG_BYTES)
 
 
-_ONLY_TAGS: Final = (Step(0, -1, Kind.TAGS),)
-_LEAPS: Final = {
-    (Kind.COMPACT_ARRAY, Kind.COMPACT_BYTES): ("B", "H"),
+_LEAPS: Final[Mapping[tuple[Kind, ...], tuple[str, str]]] = {
+    (Kind.COMPACT_ARRAY, Kind.COMPACT_BYTES, Kind.TAGS): ("B", "H"),
     (Kind.ARRAY, Kind.LONG_BYTES): ("i", "i"),
 }
 """How to unpack the count and the length of what can be leapt over."""
 
 
 def _leap(steps: tuple[Step, ...]) -> Leap | None:
-    """The leap over a struct of one error code, one array, bytes and perhaps tagged fields; None for all others."""
-    if len(steps) < 2 or steps[2:] not in ((), _ONLY_TAGS):
+    """The leap over a struct of one error code, one array and bytes; None for all others."""
+    formats = _LEAPS.get(tuple(step.kind for step in steps))
+    if formats is None:
         return None
-    array, content = steps[:2]
-    formats = _LEAPS.get((array.kind, content.kind))
-    if formats is None or array.error_at < 0 or content.error_at >= 0:
+    array, content, *tags = steps
+    if array.error_at < 0 or content.error_at >= 0 or any(step.passed for step in tags):
         return None
     before_array = f"{array.error_at}xh{array.passed - array.error_at - 2}x"
     whole = struct.Struct(f">{before_array}{formats[0]}{content.passed}x{formats[1]}")
@@ -293,7 +296,6 @@ def _leap(steps: tuple[Step, ...]) -> Leap | None:
         unpack=whole.unpack_from,
         length_at=whole.size - struct.calcsize(f">{formats[1]}"),
         compact=content.kind is Kind.COMPACT_BYTES,
-        tags=steps[2:] == _ONLY_TAGS,
     )
 
 
