@@ -18,6 +18,7 @@ from tests.support.address import Address
 from tests.support.admin_script import Ask, cases, run
 from tests.support.admin_wire import over
 from tests.support.kafka import KafkaCluster
+from tests.support.kafka.jars import VERSIONS
 from tests.support.memory_backend import MemoryBackend
 
 DIFFERENT: Final = frozenset(
@@ -53,7 +54,8 @@ async def test_the_wire_adds_nothing_and_loses_nothing() -> None:
 
 
 @pytest.mark.kafka
-def test_real_kafka_gives_the_same_answers() -> None:
+def test_real_kafka_gives_the_same_answers(kafka_jars: Callable[[str], Path]) -> None:
+    kafka_jars(VERSIONS[0])
     ours, theirs = run(MemoryBackend().ask, _nothing), _run_on_kafka()
     assert {name for name, answer in theirs.items() if answer != ours[name]} == DIFFERENT
 

@@ -184,6 +184,8 @@ async def test_watch_looks_again_until_it_is_interrupted(cluster: FakeCluster) -
         *("lag", "--watch", "--bootstrap", str(cluster.brokers[1].address)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        # Whoever runs the tests in the background may ignore the signal, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     assert process.stderr is not None
