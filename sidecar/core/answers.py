@@ -18,10 +18,7 @@ from sidecar.core.events import Address
 from sidecar.core.ids import NodeId
 from sidecar.core.positions import has_position
 from sidecar.core.timeouts import ClusterFacts, timeout_answer
-from sidecar.core.versions import REWRITTEN, narrow_offer, read_offer
-
-READ_HERE: Final = frozenset({*REWRITTEN, ApiKey.API_VERSIONS})
-"""Answers that cannot pass as they come."""
+from sidecar.core.versions import narrow_offer, read_offer
 
 _ID_FIELDS: Final = {ApiKey.METADATA: "node_id", ApiKey.DESCRIBE_CLUSTER: "broker_id"}
 WALKED: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})

@@ -17,6 +17,12 @@ LEASE_MS: Final = 1000
 """Half of ``controller.quorum.fetch.timeout.ms`` (2000 by default)."""
 
 
+METADATA_LOG: Final[Mapping[str, Any]] = {
+    "topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+}
+"""The body of a DescribeQuorum question: the one partition that there is."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voter:
     """A voter as the leader sees it; timestamps in ms of the leader's clock, -1 when unknown."""

@@ -12,7 +12,6 @@ actions.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import assert_never
 
 from codec.headers import ConsistencyState
@@ -317,9 +316,3 @@ class Sidecar:
         if verdict in (Verdict.CONFIRMED, Verdict.REGRESSED):
             actions += self.gate.head_confirmed(seq, now_ms)
         return actions
-
-    # What the shell may look at
-
-    def held_exchanges(self) -> Iterable[Exchange]:
-        """The reads that wait, the oldest first."""
-        return self.gate.held

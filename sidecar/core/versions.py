@@ -27,7 +27,8 @@ REWRITTEN: Final = frozenset(
 _NEWEST: Final[dict[int, int]] = {
     int(key): versions[-1] for key in REWRITTEN if (versions := known_versions(key)) is not None
 }
-_READ_HERE: Final = frozenset({*REWRITTEN, ApiKey.API_VERSIONS})
+READ_HERE: Final = frozenset({*REWRITTEN, ApiKey.API_VERSIONS})
+"""Requests whose answers cannot pass as they come."""
 _ERROR_CODE_BYTES: Final = 2
 
 
@@ -105,7 +106,7 @@ def _narrow(api_keys: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for api in api_keys:
         if api["api_key"] in HIDDEN:
             continue
-        ours = known_versions(api["api_key"]) if api["api_key"] in _READ_HERE else None
+        ours = known_versions(api["api_key"]) if api["api_key"] in READ_HERE else None
         if ours is not None:
             api["max_version"] = min(api["max_version"], ours[-1])
             if api["max_version"] < api["min_version"]:

@@ -30,7 +30,7 @@ from sidecar.core.actions import (
     Watch,
 )
 from sidecar.core.addresses import NodePorts, PortsExhausted
-from sidecar.core.answers import READ_HERE, Reading, brokers_named, misses_topics, read_answer, refusal
+from sidecar.core.answers import Reading, brokers_named, misses_topics, read_answer, refusal
 from sidecar.core.apis import Kind, Trace, api_name
 from sidecar.core.connection import ClientConnection, Exchange
 from sidecar.core.events import Address, AnswerMade, AnswerReceived, BrokersSeen, ClientClosed, Event, Tick
@@ -40,6 +40,7 @@ from sidecar.core.sessions import Scope
 from sidecar.core.sidecar import Sidecar
 from sidecar.core.states import complaint_in, state_in
 from sidecar.core.timeouts import ClusterFacts
+from sidecar.core.versions import READ_HERE
 from sidecar.net.counters import Counters
 from sidecar.net.parties import ClientParty, DiscoveryParty, LinksParty, ListenerParty
 

@@ -11,11 +11,12 @@ from typing import Final
 
 from codec import CodecError
 from codec.frames import SIZE_BYTES, explain_prefix, frame
-from sidecar.core.answers import READ_HERE, WALKED, passes_unchanged
+from sidecar.core.answers import WALKED, passes_unchanged
 from sidecar.core.apis import Kind, Trace
 from sidecar.core.events import HomeClosed, HomeOpened
 from sidecar.core.ids import NodeId
 from sidecar.core.states import can_carry, state_in
+from sidecar.core.versions import READ_HERE
 from sidecar.net.driver import Driver
 from sidecar.net.parties import Owner
 

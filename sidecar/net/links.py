@@ -24,21 +24,26 @@ from sidecar.core.events import (
     ProbeClosed,
     ProbeOpened,
 )
-from sidecar.core.head import QuorumAnswer
+from sidecar.core.head import METADATA_LOG, QuorumAnswer
 from sidecar.core.ids import UNKNOWN_OFFSET, NodeId, Seq
 from sidecar.core.positions import has_position
 from sidecar.core.states import UNASKED, can_carry, state_in
 from sidecar.core.versions import read_offer
-from sidecar.net.broker_connection import NO_TOPICS, SOFTWARE, BrokerConnection, BrokerUnavailable, connect
+from sidecar.net.broker_connection import (
+    NO_TOPICS,
+    OFFER_VERSION,
+    SOFTWARE,
+    BrokerConnection,
+    BrokerUnavailable,
+    connect,
+)
 from sidecar.net.driver import Driver
 from sidecar.net.sasl import Credentials
 
 log = logging.getLogger("tidegate.links")
 
-_PROBE_VERSION: Final = 3
 _RETRY_S_MIN: Final = 0.05
 _RETRY_S_MAX: Final = 1.0
-_METADATA_TOPIC: Final = {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
 _REFUSALS: Final = frozenset({ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION})
 
 
@@ -87,7 +92,7 @@ class Link:
         connection = self._probes
         if connection is None or not connection.is_open:
             return
-        version = _PROBE_VERSION
+        version = OFFER_VERSION
 
         def on_answer(payload: bytes) -> None:
             offer = read_offer(payload, version, response_body_offset(payload, ApiKey.API_VERSIONS, version))
@@ -166,7 +171,7 @@ class Link:
         """Asks on a connection that ends when no answer comes: a stopped controller would keep all that is behind."""
         try:
             async with asyncio.timeout(self._driver.connect_timeout_ms / 1000):
-                return await connection.call(ApiKey.DESCRIBE_QUORUM, version, _METADATA_TOPIC)
+                return await connection.call(ApiKey.DESCRIBE_QUORUM, version, METADATA_LOG)
         except TimeoutError as error:
             connection.close("timeout")
             raise BrokerUnavailable("timeout", "DescribeQuorum was not answered in time") from error

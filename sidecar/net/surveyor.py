@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from codec.api_keys import ApiKey
 from config.values import HostPort
 from sidecar.core.events import Address, ClusterDescribed
+from sidecar.core.head import METADATA_LOG
 from sidecar.core.ids import UNKNOWN_OFFSET, NodeId, Seq
 from sidecar.core.positions import has_position
 from sidecar.core.survey import NO_DESCRIBE_QUORUM, NO_POSITION, NoHead, Standing, Survey, read_head
@@ -27,9 +28,6 @@ from sidecar.net.sasl import Credentials
 FRAME_BYTES_MAX: Final = 16 << 20
 _CONNECTS_AT_ONCE: Final = 64
 _HEAD_PAUSE_S: Final = 0.1
-_METADATA_LOG: Final[dict[str, Any]] = {
-    "topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
-}
 
 
 class ClusterUnreachable(Exception):
@@ -244,7 +242,7 @@ class _Node:
             version = self._heads.version(ApiKey.DESCRIBE_QUORUM)
             if version is None:
                 return NoHead(reason=NO_DESCRIBE_QUORUM, refused=True)
-            question = self._heads.call(ApiKey.DESCRIBE_QUORUM, version, _METADATA_LOG)
+            question = self._heads.call(ApiKey.DESCRIBE_QUORUM, version, METADATA_LOG)
             return read_head(known, await self._answer_of(self._heads, question), asked)
         except BrokerUnavailable as error:
             return NoHead(reason=f"DescribeQuorum through broker {self.address.node_id}: {error}")
