@@ -11,9 +11,13 @@ from typing import Final
 
 from backend.metadata.acl_writes import create_acls, delete_acls
 from backend.metadata.config_writes import alter_configs_in_full, incremental_alter_configs
+from backend.metadata.elections import elect_leaders
+from backend.metadata.features import update_features
 from backend.metadata.image import Image
 from backend.metadata.partition_writes import create_partitions
 from backend.metadata.quota_writes import alter_client_quotas
+from backend.metadata.reassignments import alter_partition_reassignments, list_partition_reassignments
+from backend.metadata.registrations import unregister_broker
 from backend.metadata.scram_writes import alter_user_scram_credentials
 from backend.metadata.topic_writes import create_topics, delete_topics
 from backend.metadata.writes import Outcome, WriteContext, WriteRequest
@@ -41,6 +45,11 @@ _PAGES: Final[dict[int, Callable[[WriteRequest, Image, WriteContext], Outcome]]]
     ApiKey.ALTER_CLIENT_QUOTAS: lambda request, image, _: alter_client_quotas(request, image),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda request, image, _: alter_user_scram_credentials(request, image),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda request, image, _: incremental_alter_configs(request, image),
+    ApiKey.ELECT_LEADERS: lambda request, image, _: elect_leaders(request, image),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda request, image, _: alter_partition_reassignments(request, image),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda request, image, _: list_partition_reassignments(request, image),
+    ApiKey.UPDATE_FEATURES: update_features,
+    ApiKey.UNREGISTER_BROKER: lambda request, image, _: unregister_broker(request, image),
 }
 WRITES: Final = frozenset(_PAGES)
 """The APIs that `decide` knows."""

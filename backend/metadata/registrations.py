@@ -1,14 +1,16 @@
 """Brokers come, are fenced and unfenced, and the partitions that they lead move with them.
 
-What Kafka's controller does on BrokerRegistration and BrokerHeartbeat. A fenced broker leaves the in-sync replicas of
-every partition that keeps another one, and leads none. A broker that returns takes over partitions without a leader,
-and is in sync again at once: here replicas hold no data that they would have to fetch first. Pure; sits beside
-`controller`.
+What Kafka's controller does on BrokerRegistration, BrokerHeartbeat and UnregisterBroker (64). A fenced broker leaves
+the in-sync replicas of every partition that keeps another one, and leads none. A broker that returns takes over
+partitions without a leader, and is in sync again at once, which may be what a move waited for: here replicas hold no
+data that they would have to fetch first. Pure; sits beside `controller`.
 """
 
 from collections.abc import Iterator
 
+from backend.metadata.errors import ApiError
 from backend.metadata.image import Image
+from backend.metadata.partition_changes import settled
 from backend.metadata.records import (
     LEADER_UNCHANGED,
     NO_LEADER,
@@ -18,9 +20,12 @@ from backend.metadata.records import (
     PartitionChangeRecord,
     Record,
     RegisterBrokerRecord,
+    UnregisterBrokerRecord,
     Uuid,
 )
 from backend.metadata.topics import Partition
+from backend.metadata.writes import Outcome, WriteRequest, error_fields
+from codec.error_codes import ErrorCode
 
 
 def register(
@@ -68,11 +73,30 @@ def unfence(image: Image, broker_id: int) -> list[Record]:
     broker = image.cluster.brokers.get(broker_id)
     if broker is None or not broker.fenced:
         return []
-    changes = [_with(image, at, partition, broker_id) for at, partition in _partitions_of(image, broker_id)]
-    return [
-        BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=-1),
-        *(change for change in changes if change is not None),
+    unfencing = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=-1)
+    is_active = image.cluster.change(unfencing).is_active
+    changes = [
+        change
+        for at, partition in _partitions_of(image, broker_id)
+        for change in settled(at, partition, _with(image, at, partition, broker_id), is_active)
     ]
+    return [unfencing, *changes]
+
+
+def unregister_broker(request: WriteRequest, image: Image) -> Outcome:
+    """UnregisterBroker (64): what the broker led moves, and its registration goes."""
+    broker_id = request.body["broker_id"]
+    broker = image.cluster.brokers.get(broker_id)
+    if broker is None:
+        error = ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
+        return Outcome(records=(), response={"throttle_time_ms": 0, **error_fields(error)})
+    changes = [_without(image, at, partition, broker_id) for at, partition in _partitions_of(image, broker_id)]
+    records: tuple[Record, ...] = (
+        *(change for change in changes if change is not None),
+        UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.broker_epoch),
+    )
+    response = {"throttle_time_ms": 0, "error_code": ErrorCode.NONE.value, "error_message": ""}
+    return Outcome(records=records, response=response)
 
 
 def _partitions_of(image: Image, broker_id: int) -> Iterator[tuple[tuple[Uuid, int], Partition]]:

@@ -49,12 +49,14 @@ class WriteContext:
         num_partitions: For topics that leave it to the controller.
         replication_factor: Likewise.
         static_configs: What brokers were started with, for the configuration that CreateTopics reports.
+        controller_id: The node that decides, for messages that name it.
     """
 
     now_ms: int
     new_uuid: Callable[[], Uuid]
     num_partitions: int = 1
     replication_factor: int = 1
+    controller_id: int = -1
     static_configs: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -161,6 +161,7 @@ class Controller:
                 num_partitions=self._defaults.num_partitions,
                 replication_factor=self._defaults.replication_factor,
                 static_configs=self._defaults.static_configs,
+                controller_id=self._leader.describe().leader_id,
             )
             outcome = decide(request, self.image, context)
             if outcome.records:

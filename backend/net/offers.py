@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, final
 
-from backend.metadata.records import BrokerFeature
+from backend.metadata.features import SUPPORTED
 from codec.api_keys import ApiKey
 
 
@@ -32,8 +32,8 @@ class Offer:
     answered_by: AnsweredBy
 
 
-FEATURES: Final = (BrokerFeature(name="metadata.version", min_supported_version=7, max_supported_version=33),)
-"""Levels of `metadata.version`, from 3.3-IV3, the oldest that Kafka 4 supports, to that of Kafka 4.4."""
+FEATURES: Final = SUPPORTED
+"""The levels of features that every node supports."""
 
 OFFERS: Final[Mapping[int, Offer]] = {
     ApiKey.METADATA: Offer(0, 13, AnsweredBy.IMAGE),
@@ -50,12 +50,17 @@ OFFERS: Final[Mapping[int, Offer]] = {
     ApiKey.DESCRIBE_LOG_DIRS: Offer(1, 5, AnsweredBy.IMAGE),
     ApiKey.CREATE_PARTITIONS: Offer(0, 3, AnsweredBy.CONTROLLER),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: Offer(1, 3, AnsweredBy.IMAGE),
+    ApiKey.ELECT_LEADERS: Offer(0, 2, AnsweredBy.CONTROLLER),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Offer(0, 1, AnsweredBy.CONTROLLER),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Offer(0, 1, AnsweredBy.CONTROLLER),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Offer(0, 0, AnsweredBy.CONTROLLER),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Offer(0, 1, AnsweredBy.IMAGE),
     ApiKey.ALTER_CLIENT_QUOTAS: Offer(0, 1, AnsweredBy.CONTROLLER),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Offer(0, 0, AnsweredBy.IMAGE),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Offer(0, 0, AnsweredBy.CONTROLLER),
     ApiKey.DESCRIBE_QUORUM: Offer(0, 2, AnsweredBy.LEADER),
+    ApiKey.UPDATE_FEATURES: Offer(0, 2, AnsweredBy.CONTROLLER),
+    ApiKey.UNREGISTER_BROKER: Offer(0, 0, AnsweredBy.CONTROLLER),
     ApiKey.DESCRIBE_CLUSTER: Offer(0, 2, AnsweredBy.IMAGE),
     ApiKey.LIST_CONFIG_RESOURCES: Offer(0, 1, AnsweredBy.IMAGE),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Offer(0, 0, AnsweredBy.IMAGE),

@@ -93,6 +93,19 @@ def _unique(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _by_partition(asked: str, answers: str, name: str, partitions: str, results: str, index: str) -> Refusal:
+    """Once for every partition that is asked for, under its topic."""
+
+    def refusal(version: int, request: Mapping[str, Any], code: int, message: str) -> Body:
+        found = []
+        for topic in request[asked] or ():
+            indexes = [part["partition_index"] if isinstance(part, Mapping) else part for part in topic[partitions]]
+            found.append({name: topic[name], results: [{index: i, **_error(code, message)} for i in indexes]})
+        return {**_error(code, message), answers: found}
+
+    return refusal
+
+
 _CONFIG_RESOURCE: Final = ("resource_type", "resource_name")
 
 REFUSALS: Final[Mapping[int, Refusal]] = {
@@ -115,6 +128,15 @@ REFUSALS: Final[Mapping[int, Refusal]] = {
     ApiKey.DELETE_ACLS: _per_item("filters", "filter_results"),
     ApiKey.ALTER_CLIENT_QUOTAS: _per_item("entries", "entries", "entity"),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_user_scram_credentials,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _by_partition(
+        "topics", "responses", "name", "partitions", "partitions", "partition_index"
+    ),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: _top_level(topics=[]),
+    ApiKey.ELECT_LEADERS: _by_partition(
+        "topic_partitions", "replica_election_results", "topic", "partitions", "partition_result", "partition_id"
+    ),
+    ApiKey.UPDATE_FEATURES: _top_level(results=[]),
+    ApiKey.UNREGISTER_BROKER: _top_level(),
     ApiKey.DESCRIBE_QUORUM: _top_level(),
     ApiKey.FIND_COORDINATOR: _find_coordinator,
     ApiKey.LIST_GROUPS: _top_level(),

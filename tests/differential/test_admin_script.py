@@ -79,7 +79,7 @@ def _run_on_kafka() -> dict[str, Any]:
     with KafkaCluster(controllers=1, brokers=3, overrides=overrides) as cluster:
         ask = over(cluster.brokers[1])
         _forget_eligible_leader_replicas(cluster, ask)
-        return run(ask, _settled(cluster))
+        return run(ask, lambda: _settle(cluster, ask))
 
 
 def _forget_eligible_leader_replicas(cluster: KafkaCluster, ask: Ask) -> None:
@@ -95,8 +95,13 @@ def _forget_eligible_leader_replicas(cluster: KafkaCluster, ask: Ask) -> None:
     cluster.wait_caught_up(effective=True)
 
 
-def _settled(cluster: KafkaCluster) -> Callable[[], None]:
-    return lambda: cluster.wait_caught_up(effective=True)
+def _settle(cluster: KafkaCluster, ask: Ask) -> None:
+    def nothing_moves() -> bool:
+        answer = ask(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, {"timeout_ms": 30_000, "topics": None})
+        return answer is not None and not answer["topics"]
+
+    cluster.wait_until(nothing_moves, "partitions still move")
+    cluster.wait_caught_up(effective=True)
 
 
 def _nothing() -> None:

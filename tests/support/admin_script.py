@@ -5,11 +5,12 @@ whatever `ask` is, a socket or a function, and returns the answers made comparab
 addresses and times go, lists without an order of their own are sorted. Knows Kafka's protocol, neither Kafka nor ours.
 """
 
+import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, Final
 
 from codec.api_keys import ApiKey
-from tests.support.admin_cases import access, changes, cluster, configs, topics, views
+from tests.support.admin_cases import access, changes, cluster, configs, moves, topics, views
 from tests.support.admin_cases.case import UUID_ZERO, Case, IdOf
 
 Body = dict[str, Any]
@@ -27,6 +28,10 @@ WRITES: Final = frozenset(
         ApiKey.DELETE_ACLS,
         ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.UNREGISTER_BROKER,
     }
 )
 
@@ -72,6 +77,8 @@ def _comparable(value: Any, field: str, names: Mapping[bytes, str]) -> Any:
             return sorted((_comparable(part, "", names) for part in value), key=repr)
         case bytes():
             return "zero" if value == UUID_ZERO else names.get(value, "an id")
+        case str() if _CONTROLLER.search(value):
+            return _CONTROLLER.sub("Local controller N", value)
         case _ if field in _LOCAL:
             return f"some {field}"
         case _:
@@ -98,9 +105,10 @@ def _without_placement(partition: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
-ASSIGNED: Final = frozenset({"placed"})
+ASSIGNED: Final = frozenset({"placed", "moved", "led"})
 """The topics whose replicas the script itself assigns."""
 _ORDERED: Final = frozenset({"synonyms", "replica_nodes"})
+_CONTROLLER: Final = re.compile("Local controller [0-9]+")
 _LOCAL: Final = frozenset({"throttle_time_ms", "cluster_id", "controller_id", "log_dir", "total_bytes", "usable_bytes"})
 
 
@@ -128,6 +136,10 @@ def cases() -> Iterator[Case]:
     yield from topics.topics()
     yield from views.metadata()
     yield from changes.partitions()
+    yield from moves.reassignments()
+    yield from moves.elections()
+    yield from moves.features()
+    yield from moves.registrations()
     yield from configs.topic_configs()
     yield from configs.configs_in_full()
     yield from configs.other_configs()
@@ -137,3 +149,4 @@ def cases() -> Iterator[Case]:
     yield from cluster.cluster()
     yield from changes.deletions()
     yield from cluster.coordinators()
+    yield from moves.departures()

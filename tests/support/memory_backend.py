@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from backend.metadata.controller import WRITES, WriteContext, WriteRequest, decide
+from backend.metadata.features import METADATA_VERSION, SUPPORTED
 from backend.metadata.image import Image
 from backend.metadata.reads import Reader, answer
 from backend.metadata.records import (
@@ -30,6 +31,7 @@ STATIC_CONFIGS: Final = {
     "node.id": "1",
     "process.roles": "broker",
 }
+CONTROLLER_ID: Final = 3001
 NOW_MS: Final = 1_700_000_000_000
 
 
@@ -40,13 +42,14 @@ def broker(broker_id: int, *, fenced: bool = False, rack: str | None = None) -> 
         incarnation_id=broker_id.to_bytes(16, "big"),
         broker_epoch=broker_id,
         end_points=(BrokerEndpoint(name=LISTENER, host=f"host-{broker_id}", port=9092),),
+        features=SUPPORTED,
         fenced=fenced,
         rack=rack,
     )
 
 
 FRESH: Final[tuple[Record, ...]] = (
-    FeatureLevelRecord(name="metadata.version", feature_level=30),
+    FeatureLevelRecord(name=METADATA_VERSION, feature_level=33),
     broker(1),
     broker(2),
     broker(3),
@@ -100,4 +103,5 @@ class MemoryBackend:
             now_ms=NOW_MS,
             new_uuid=lambda: next(self._ids).to_bytes(4, "big") * 4,
             static_configs=STATIC_CONFIGS,
+            controller_id=CONTROLLER_ID,
         )

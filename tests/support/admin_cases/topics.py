@@ -16,7 +16,8 @@ def topic(name: str, partitions: int = 1, factor: int = 1, **more: Any) -> Body:
     return {"name": name, "num_partitions": partitions, "replication_factor": factor, **more}
 
 
-def _assigned(name: str, *replicas: Sequence[int], first: int = 0, **more: Any) -> Body:
+def assigned(name: str, *replicas: Sequence[int], first: int = 0, **more: Any) -> Body:
+    """A topic whose replicas the client places."""
     assignments = [{"partition_index": i, "broker_ids": list(r)} for i, r in enumerate(replicas, first)]
     return {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": assignments, **more}
 
@@ -40,7 +41,7 @@ def topics() -> Iterator[Case]:
     yield create("v4 with defaults", topic("four", -1, -1), version=4)
     yield create("with configuration", topic("set", configs=_set(retention_ms="60000", cleanup_policy="compact")))
     yield create("a key twice: the last counts", topic("twice", configs=[*_set(flush_ms="1"), *_set(flush_ms="2")]))
-    yield create("assigned", _assigned("placed", (1, 2), (2, 3), (3, 1)))
+    yield create("assigned", assigned("placed", (1, 2), (2, 3), (3, 1)))
     yield create("validate only", topic("ghost", 2, 2), only=True)
     yield create("validate only and bad", topic("ghost", 0), only=True)
     yield create("exists", topic("orders"))
@@ -77,17 +78,17 @@ def topics() -> Iterator[Case]:
         ("lags that conflict", topic("bad", configs=_set(min_compaction_lag_ms="6", max_compaction_lag_ms="5"))),
         ("tiered storage", topic("bad", configs=_set(remote_storage_enable="true"))),
         ("bad name and exists not", topic("a b", 0)),
-        ("assigned with a count", {**_assigned("bad", (1,)), "num_partitions": 1}),
-        ("assigned with a factor", {**_assigned("bad", (1,)), "replication_factor": 1}),
-        ("assigned with both", {**_assigned("bad", (1,)), "num_partitions": 1, "replication_factor": 1}),
-        ("assigned to nobody", _assigned("bad", ())),
-        ("assigned to a stranger", _assigned("bad", (1, 9))),
-        ("assigned twice to one", _assigned("bad", (1, 1))),
-        ("assigned unevenly", _assigned("bad", (1, 2), (3,))),
-        ("assigned with a gap", _assigned("bad", (1, 2), first=1)),
+        ("assigned with a count", {**assigned("bad", (1,)), "num_partitions": 1}),
+        ("assigned with a factor", {**assigned("bad", (1,)), "replication_factor": 1}),
+        ("assigned with both", {**assigned("bad", (1,)), "num_partitions": 1, "replication_factor": 1}),
+        ("assigned to nobody", assigned("bad", ())),
+        ("assigned to a stranger", assigned("bad", (1, 9))),
+        ("assigned twice to one", assigned("bad", (1, 1))),
+        ("assigned unevenly", assigned("bad", (1, 2), (3,))),
+        ("assigned with a gap", assigned("bad", (1, 2), first=1)),
         (
             "assigned twice",
-            {**_assigned("bad"), "assignments": [{"partition_index": 0, "broker_ids": [1]}] * 2},
+            {**assigned("bad"), "assignments": [{"partition_index": 0, "broker_ids": [1]}] * 2},
         ),
     ):
         yield create(fault, wrong)

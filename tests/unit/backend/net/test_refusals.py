@@ -40,6 +40,10 @@ REQUESTS: Final[Mapping[int, Mapping[str, Any]]] = {
         "upsertions": [{"name": "bob", "mechanism": 1}, {"name": "alice", "mechanism": 2}],
     },
     ApiKey.FIND_COORDINATOR: {"key": "g", "coordinator_keys": ["g", "h"]},
+    ApiKey.ELECT_LEADERS: {"topic_partitions": [{"topic": "orders", "partitions": [0, 3]}]},
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: {
+        "topics": [{"name": "orders", "partitions": [{"partition_index": 3, "replicas": [1]}]}]
+    },
 }
 """One request of each API that has to name something; the others go without a field."""
 
@@ -69,19 +73,22 @@ def expected(api_key: int, api_version: int) -> list[dict[str, Any]]:
     if api_key == ApiKey.DELETE_TOPICS:
         names: list[dict[str, Any]] = [{"name": "orders"}, {"name": None, "topic_id": TOPIC_ID}]
         return names if api_version >= 6 else names[:1]
+    if api_key == ApiKey.ELECT_LEADERS and api_version == 0:
+        return [{"partition_id": 0}, {"partition_id": 3}]
     if api_key == ApiKey.FIND_COORDINATOR:
         return [{"key": "g", "node_id": -1}, {"key": "h", "node_id": -1}] if api_version >= 4 else [{"node_id": -1}]
     return PER_ITEM.get(api_key, [{}])
 
 
 def carriers(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The parts of an answer that have an error code: its top, or else the elements of its arrays."""
+    """The parts of an answer that have an error code: its top, or else the elements of its arrays, however deep."""
     if "error_code" in body:
         yield body
         return
     for value in body.values():
         if isinstance(value, list):
-            yield from (element for element in value if "error_code" in element)
+            for element in value:
+                yield from carriers(element)
 
 
 CASES: Final = [(key, version) for key, offer in OFFERS.items() for version in range(offer.first, offer.last + 1)]
@@ -99,6 +106,13 @@ def test_the_error_stands_where_the_api_puts_errors(api_key: int, api_version: i
     for part, fields in zip(found, wanted, strict=True):
         assert {name: part[name] for name in fields} == fields
         assert part.get("error_message", MESSAGE) == MESSAGE
+
+
+def test_a_move_that_is_refused_is_refused_for_each_partition_too() -> None:
+    request = REQUESTS[ApiKey.ALTER_PARTITION_REASSIGNMENTS]
+    body = refuse(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, request, STALE_METADATA, MESSAGE)
+    error = {"error_code": STALE_METADATA, "error_message": MESSAGE}
+    assert body["responses"] == [{"name": "orders", "partitions": [{"partition_index": 3, **error}]}]
 
 
 def test_every_api_that_is_offered_can_refuse() -> None:
