@@ -123,6 +123,18 @@ def replace_node_endpoints(payload: bytes, walk: Walk, endpoints: Iterable[Mappi
     return with_tag(payload, section, plan.tag, bytes(content) if wanted else None)
 
 
+def tags_start(payload: bytes, walk: Walk) -> int:
+    """Where the tagged section at the end of the body begins, in the very payload or tail that was walked.
+
+    Raises:
+        CodecError: The version is not flexible: it has none.
+    """
+    plan = plan_of(walk.api_key, walk.api_version)
+    if not plan.flexible:
+        raise CodecError(0, plan.name, f"version {walk.api_version} has no tagged fields")
+    return plan.decode(payload, walk.tail_start)[1] if plan.place == "array" else walk.tail_start
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:

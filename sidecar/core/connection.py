@@ -366,6 +366,13 @@ class ClientConnection:
         """The exchange whose answer must leave next."""
         return self._exchanges[0] if self._exchanges else None
 
+    @property
+    def waits_elsewhere(self) -> bool:
+        """Whether the answer that must leave next is not to come on the home connection as things stand: its request is
+        held, or was sent elsewhere.
+        """
+        return bool(self._exchanges) and self._exchanges[0] not in self._home_line
+
     def reads_on(self, channel: Channel) -> list[Exchange]:
         """The reads that were sent on ``channel`` and have no answer yet."""
         return [read for read in self._reads_sent if read.channel is channel]

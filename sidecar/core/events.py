@@ -74,6 +74,17 @@ class AnswerReceived:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderChanged:
+    """The answer to a plain request says that a partition has moved; most of it has gone to the client already.
+
+    Its last bytes leave after this event.
+    """
+
+    exchange: Exchange
+    state: ConsistencyState | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerMade:
     """The shell made the answer that `actions.Refuse` asked for."""
 
@@ -178,6 +189,7 @@ Event = (
     | HomeClosed
     | RequestReceived
     | AnswerReceived
+    | LeaderChanged
     | AnswerMade
     | ChannelOpened
     | ChannelClosed

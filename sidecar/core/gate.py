@@ -100,6 +100,11 @@ class Gate:
         connection.answered(exchange, payload)
         return [Deliver(connection), *self.advance(connection, seq, now_ms)]
 
+    def leader_changed(self, exchange: Exchange, seq: Seq, now_ms: float) -> None:
+        """Takes what an answer promises that passes to its client without being kept here."""
+        self._ledger.enter(exchange, seq, now_ms, leader_changed=True)
+        self._ask_again |= self._sessions.owed_head
+
     def creates(self, exchange: Exchange, seq: Seq, now_ms: float) -> list[Action]:
         """The pure read found topics missing that the request would create: it goes on as a write, to the client's own
         broker, once that has what the session has seen, this answer included.

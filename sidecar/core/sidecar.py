@@ -33,6 +33,7 @@ from sidecar.core.events import (
     HeadFailed,
     HomeClosed,
     HomeOpened,
+    LeaderChanged,
     ProbeAnswered,
     ProbeClosed,
     ProbeOpened,
@@ -121,6 +122,8 @@ class Sidecar:
                 return gate.request(connection, request, seq, now_ms)
             case AnswerReceived():
                 return self._answer(event, seq, now_ms)
+            case LeaderChanged(exchange, state):
+                return self._leader_changed(exchange, state, seq, now_ms)
             case AnswerMade(exchange, payload):
                 return [] if exchange.connection.closed else gate.made(exchange, payload, seq, now_ms)
             case HomeOpened(connection, channel_id):
@@ -183,6 +186,16 @@ class Sidecar:
         else:
             actions += self.gate.answer(exchange, event.payload, seq, now_ms, leader_changed=event.leader_changed)
         return actions + self._heard(view, channel.node_id, seq, now_ms)
+
+    def _leader_changed(
+        self, exchange: Exchange, state: ConsistencyState | None, seq: Seq, now_ms: float
+    ) -> list[Action]:
+        channel = exchange.connection.home
+        if exchange.connection.closed or channel is None:
+            return []
+        actions = self._hear(exchange, channel, state, seq, now_ms)
+        self.gate.leader_changed(exchange, seq, now_ms)
+        return actions
 
     def _hear(
         self, exchange: Exchange, channel: Channel, state: ConsistencyState | None, seq: Seq, now_ms: float

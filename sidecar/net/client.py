@@ -110,6 +110,8 @@ class Client(asyncio.Protocol):
             self._streaming -= len(part)
             self.home.write(part)
             if not data:
+                if self.home.is_full(_UNSENT_BYTES_MAX):
+                    self.update_reading()
                 return
         if self._pending:
             self._pending += data
@@ -167,6 +169,7 @@ class Client(asyncio.Protocol):
         for exchange in self.connection.take_ready():
             self.write(frame(exchange.answer or b""))
             self._driver.observe(exchange, now_ms)
+        self.home.look_again()
         if self._last is not None and self.connection.is_next(self._last):
             self.close(self._last_cause)
         self._close_when_done()

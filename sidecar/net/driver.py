@@ -33,8 +33,18 @@ from sidecar.core.addresses import NodePorts, PortsExhausted
 from sidecar.core.answers import Reading, brokers_named, misses_topics, read_answer, refusal
 from sidecar.core.apis import Kind, Trace, api_name
 from sidecar.core.connection import ClientConnection, Exchange
-from sidecar.core.events import Address, AnswerMade, AnswerReceived, BrokersSeen, ClientClosed, Event, Tick
+from sidecar.core.events import (
+    Address,
+    AnswerMade,
+    AnswerReceived,
+    BrokersSeen,
+    ClientClosed,
+    Event,
+    LeaderChanged,
+    Tick,
+)
 from sidecar.core.ids import NodeId, Seq
+from sidecar.core.long_answers import LongAnswer
 from sidecar.core.requests import as_pure_read, request_body
 from sidecar.core.sessions import Scope
 from sidecar.core.sidecar import Sidecar
@@ -217,14 +227,28 @@ class Driver:
         else:
             self.handle(AnswerReceived(exchange, reading.payload, leader_changed=reading.leader_changed, state=state))
 
+    def passes(self, exchange: Exchange, answer: LongAnswer, ports: NodePorts) -> bytes:
+        """All of a large answer has come: tells the core what it means, and returns the bytes of it that remain.
+
+        Raises:
+            codec.CodecError: the bytes are no such answer.
+        """
+        self._observe_upstream(exchange)
+        self._make_ports(answer.named())
+        if answer.leader_changed:
+            self.handle(LeaderChanged(exchange, answer.state))
+        return answer.last(ports)
+
     def _read(self, payload: bytes, api_key: int, api_version: int, ports: NodePorts) -> Reading:
         if api_key not in READ_HERE:
             return Reading(payload)
-        named = brokers_named(payload, api_key, api_version)
+        self._make_ports(brokers_named(payload, api_key, api_version))
+        return read_answer(payload, api_key, api_version, ports)
+
+    def _make_ports(self, named: tuple[Address, ...]) -> None:
         fresh = tuple(address for address in named if address.node_id not in self.core.cluster.addresses)
         if fresh:
             self._execute_now(BrokersSeen(fresh))
-        return read_answer(payload, api_key, api_version, ports)
 
     def _execute_now(self, event: BrokersSeen) -> None:
         """Takes one event out of turn: the answer that names these brokers is about to leave, and they need ports."""

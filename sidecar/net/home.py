@@ -1,7 +1,9 @@
 """The connection of one client to its own broker: requests out in their order, answers back in the same order.
 
-A chunk of answers that need no reading goes to the client as it came, in one write; large ones stream through. Of a
-broker that implements the proposal every answer with room for a ConsistencyState is read, to take it out.
+A chunk of answers that need no reading goes to the client as it came, in one write. A large answer to a plain request
+is never collected: it streams through (`sidecar.core.long_answers`), or is left with the broker while an earlier answer
+is to come from elsewhere. Of a broker that implements the proposal every answer with room for a ConsistencyState is
+read, to take it out.
 """
 
 import asyncio
@@ -13,8 +15,10 @@ from codec import CodecError
 from codec.frames import SIZE_BYTES, explain_prefix, frame
 from sidecar.core.answers import WALKED, passes_unchanged
 from sidecar.core.apis import Kind, Trace
+from sidecar.core.connection import Exchange
 from sidecar.core.events import HomeClosed, HomeOpened
 from sidecar.core.ids import NodeId
+from sidecar.core.long_answers import LongAnswer
 from sidecar.core.states import can_carry, state_in
 from sidecar.core.versions import READ_HERE
 from sidecar.net.driver import Driver
@@ -28,6 +32,17 @@ _CORRELATION_ID_BYTES: Final = 4
 _PLAIN: Final = Kind.PLAIN
 _NO_TRACE: Final = Trace.NONE
 STREAM_BYTES_MIN: Final = 65536
+"""Answers to plain requests from this size on go to the client before they are complete."""
+
+
+def can_stream(exchange: Exchange) -> bool:
+    """Whether a large answer may leave before it is complete: nobody need read it, or none but its tail."""
+    request = exchange.request
+    return (
+        exchange.kind is _PLAIN
+        and request.trace is _NO_TRACE
+        and (request.api_key not in READ_HERE or request.api_key in WALKED)
+    )
 
 
 class Home(asyncio.Protocol):
@@ -47,8 +62,9 @@ class Home(asyncio.Protocol):
         self._full = False
         self._pending = bytearray()
         self._wanted = 0
-        self._streaming = 0
+        self._streaming: LongAnswer | None = None
         self._paused = False
+        self._left_with_broker = False
         self._finishing = False
         self._closed = False
         # Until the broker has answered without a ConsistencyState where there was room for one.
@@ -72,6 +88,7 @@ class Home(asyncio.Protocol):
     def send(self, payload: bytes) -> None:
         """Sends one request."""
         self.write(frame(payload))
+        self.look_again()
 
     def is_full(self, unsent_bytes_max: int) -> bool:
         """Whether the broker takes requests more slowly than they come."""
@@ -97,8 +114,15 @@ class Home(asyncio.Protocol):
     def resume_reading(self) -> None:
         """The client takes answers again."""
         self._paused = False
-        if self._transport is not None:
+        if self._transport is not None and not self._left_with_broker:
             self._transport.resume_reading()
+
+    def look_again(self) -> None:
+        """An answer has left, or a request was sent here: a large answer that was left with the broker may be next."""
+        if self._left_with_broker:
+            self._left_with_broker = False
+            if not self._paused and self._transport is not None:
+                self._transport.resume_reading()
 
     async def _open(self) -> None:
         driver = self._driver
@@ -138,21 +162,17 @@ class Home(asyncio.Protocol):
         if self._closed:
             return
         self._driver.counters.bytes["broker", "in"] += len(data)
-        if self._streaming:
-            part, data = data[: self._streaming], data[self._streaming :]
-            self._streaming -= len(part)
-            self._client.write(part)
-            if self._streaming == 0:
-                self._finish_stream()
-            if not data:
-                return
-        if self._pending:
-            self._pending += data
-            if len(self._pending) < self._wanted:
-                return
-            data = bytes(self._pending)
-            self._pending.clear()
         try:
+            if self._streaming is not None:
+                data = self._stream(self._streaming, data)
+                if not data:
+                    return
+            if self._pending:
+                self._pending += data
+                if len(self._pending) < self._wanted:
+                    return
+                data = bytes(self._pending)
+                self._pending.clear()
             self._consume(data)
         except CodecError as error:
             self._unreadable(data, str(error))
@@ -203,12 +223,15 @@ class Home(asyncio.Protocol):
                 and request.api_key not in READ_HERE
                 and connection.is_next(exchange)
             )
-            if end > length and not (passes and size >= STREAM_BYTES_MIN):
-                self._wanted = end - position
-                break
             if end > length:
-                self._streaming = end - length
-                position = length
+                self._wanted = end - position
+                if size >= STREAM_BYTES_MIN and can_stream(exchange):
+                    if connection.is_next(exchange):
+                        client.write(data[run:position])
+                        run = position = length
+                        self._begin_stream(exchange, size, data[end - size :], takes_state=may_carry)
+                    elif connection.waits_elsewhere:
+                        self._leave_with_broker()
                 break
             connection.home_answered()
             if passes or (
@@ -232,8 +255,7 @@ class Home(asyncio.Protocol):
                 return
         if run < position:
             client.write(data if run == 0 and position == length else data[run:position])
-            if not self._streaming:
-                client.passed()
+            client.passed()
         if position < length:
             self._pending += data[position:]
             self._check_size()
@@ -245,16 +267,45 @@ class Home(asyncio.Protocol):
             if not _CORRELATION_ID_BYTES <= size <= self._driver.limits.frame_bytes:
                 raise CodecError(0, "frame.size", f"{size} bytes; the limit is {self._driver.limits.frame_bytes}")
 
-    def _finish_stream(self) -> None:
-        connection = self._client.connection
-        exchange = connection.home_answered()
-        if exchange is not None:
-            connection.left(exchange)
-            self._driver.observe(exchange, self._driver.now_ms())
-        self._client.passed()
+    # Large answers
+
+    def _begin_stream(self, exchange: Exchange, size: int, begun: bytes, *, takes_state: bool) -> None:
+        answer = LongAnswer(exchange.request, size, takes_state=takes_state)
+        self._client.write(answer.begin())
+        self._streaming = answer
+        self._stream(answer, begun)
+
+    def _stream(self, answer: LongAnswer, data: bytes) -> bytes:
+        """Passes the bytes of a large answer on; returns those that come after it."""
+        part, rest = data[: answer.left], data[answer.left :]
+        ready = answer.feed(part)
+        if answer.left:
+            if ready:
+                self._client.write(ready)
+            return rest
+        self._streaming = None
+        if answer.takes_state:
+            self._looks_for_state = answer.state is not None
+        client, driver = self._client, self._driver
+        exchange = client.connection.home_answered()
+        assert exchange is not None, "the answer that streams is the next one"
+        last = driver.passes(exchange, answer, client.listener.ports)
+        client.write(ready + last if last else ready)
+        client.connection.left(exchange)
+        driver.observe(exchange, driver.now_ms())
+        client.passed()
+        return rest
+
+    def _leave_with_broker(self) -> None:
+        """Reads on when it is this answer's turn, or when the answer ahead of it is to come behind it after all."""
+        self._wanted = 0
+        self._left_with_broker = True
+        if self._transport is not None:
+            self._transport.pause_reading()
 
     def _unreadable(self, data: bytes, reason: str) -> None:
         if explain_prefix(data[:16]) == "tls_alert":
             reason = "the broker speaks TLS on this address: set cluster.security.protocol to SSL or SASL_SSL"
         log.warning("client %s: the answer of broker %d cannot be read: %s", self._client.peer, self.node_id, reason)
         self._client.close("broker_malformed")
+        self.close()

@@ -41,6 +41,8 @@ class Ask:
     Attributes:
         body: decoded; None for an API or version that our codec has no table for.
         state: what its header asks for.
+        send: sends bytes of an answer as they are, and returns once there is room for more; for handlers that return
+            None after they have answered themselves.
     """
 
     api_key: int
@@ -49,6 +51,7 @@ class Ask:
     body: dict[str, Any] | None
     payload: bytes
     state: ConsistencyState | None = None
+    send: Callable[[bytes], Awaitable[None]]
 
 
 Handler = Callable[[Ask], Awaitable[Mapping[str, Any] | None] | Mapping[str, Any] | None]
@@ -112,7 +115,7 @@ class FakeBroker:
         try:
             while data := await reader.read(READ_BYTES):
                 for payload in frames.feed(data):
-                    if (answer := await self._answer(payload)) is not None:
+                    if (answer := await self._answer(payload, writer)) is not None:
                         writer.write(frame(answer))
         except (ConnectionError, CodecError, HangUp, asyncio.CancelledError):
             pass
@@ -122,7 +125,11 @@ class FakeBroker:
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    async def _answer(self, payload: bytes) -> bytes | None:
+    async def _answer(self, payload: bytes, writer: asyncio.StreamWriter) -> bytes | None:
+        async def send(data: bytes) -> None:
+            writer.write(data)
+            await writer.drain()
+
         header, start = read_request_header(payload)
         key, version = header.api_key, header.api_version
         described = version in (known_versions(key) or ())
@@ -133,6 +140,7 @@ class FakeBroker:
             body=decode_request(key, version, payload, start) if described else None,
             payload=payload,
             state=header.consistency_state,
+            send=send,
         )
         self.asked.append(ask)
         handler = self.handlers.get(key)
