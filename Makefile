@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Real Kafka leaves its jars here: one download for all runs.
 export TIDEGATE_KAFKA_DIR ?= $(CURDIR)/.kafka
 
-.PHONY: run test check lint bench nightly lock format clean
+.PHONY: run test check lint bench nightly soak lock format clean
 
 # The demo; with BOOTSTRAP=HOST:PORT the sidecar in front of that Kafka.
 run: .venv/runtime
@@ -28,6 +28,9 @@ bench: .venv/dev
 
 nightly: .venv/dev
 	TIDEGATE_NIGHTLY=1 $(BIN)/pytest -n 2 $(PYTEST)
+
+soak: .venv/dev
+	$(BIN)/python -m tests.soak $(SOAK)
 
 format: .venv/dev
 	$(BIN)/ruff format .

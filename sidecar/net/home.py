@@ -100,10 +100,11 @@ class Home(asyncio.Protocol):
             self._finishing = True
             return
         self._closed = True
-        if self._opening is not None:
-            self._opening.cancel()
         if self._transport is not None:
+            # Not by cancelling: uvloop then drops a connection just made without a word to `connection_lost`.
             self._transport.close()
+        elif self._opening is not None:
+            self._opening.cancel()
 
     def pause_reading(self) -> None:
         """The client is slow."""
