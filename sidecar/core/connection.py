@@ -362,11 +362,6 @@ class ClientConnection:
         return self._queue[0] if self._queue else None
 
     @property
-    def oldest(self) -> Exchange | None:
-        """The exchange whose answer must leave next."""
-        return self._exchanges[0] if self._exchanges else None
-
-    @property
     def waits_elsewhere(self) -> bool:
         """Whether the answer that must leave next is not to come on the home connection as things stand: its request is
         held, or was sent elsewhere.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from sidecar.core.bounds import GONE, Bound, Why
-from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Offset, Seq
+from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Seq
 from sidecar.core.view import Broker, Head
 
 
@@ -145,11 +145,6 @@ class Sessions:
     def owed_head(self) -> bool:
         """Whether any session waits for the head to become a number."""
         return bool(self._owed_head)
-
-    @property
-    def highest(self) -> Offset:
-        """The highest offset that any session requires."""
-        return max((max(s.bound.visible, s.bound.effective) for s in self), default=-1)
 
     def _forget(self, session: Session) -> None:
         if self._sessions.get(session.name) is not session:

@@ -168,7 +168,7 @@ def test_a_plain_answer_whose_turn_it_is_leaves_as_it_comes() -> None:
     assert line.connection.home_answered() is plain
     assert line.connection.is_next(plain)
     line.connection.left(plain)
-    assert line.connection.oldest is None
+    assert line.connection.in_flight == 0
 
 
 def test_an_answer_out_of_turn_must_not_leave() -> None:
