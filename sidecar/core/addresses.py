@@ -88,7 +88,7 @@ def rewrite_brokers(brokers: list[dict[str, Any]], id_field: str, ports: NodePor
 
 
 def rewrite_endpoints(endpoints: Iterable[dict[str, Any]], ports: NodePorts) -> list[dict[str, Any]]:
-    """The NodeEndpoints of a Produce or Fetch answer, each at its port; those without one are left out."""
+    """The NodeEndpoints of an answer that names new leaders, each at its port; those without one are left out."""
     return [endpoint for endpoint in endpoints if _rewrite(endpoint, endpoint["node_id"], ports)]
 
 

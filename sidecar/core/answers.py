@@ -11,7 +11,7 @@ from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 from codec.headers import ResponseHeader, encode_response_header, response_body_offset
 from codec.splice import replace_brokers, replace_coordinators
-from codec.walk import node_endpoints, replace_node_endpoints
+from codec.walk import WALKED, node_endpoints, replace_node_endpoints
 from sidecar.core.addresses import NodePorts, rewrite_brokers, rewrite_coordinators, rewrite_endpoints
 from sidecar.core.connection import Request
 from sidecar.core.events import Address
@@ -21,8 +21,6 @@ from sidecar.core.timeouts import ClusterFacts, timeout_answer
 from sidecar.core.versions import narrow_offer, read_offer
 
 _ID_FIELDS: Final = {ApiKey.METADATA: "node_id", ApiKey.DESCRIBE_CLUSTER: "broker_id"}
-WALKED: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
-"""Answers that carry addresses only when a partition has moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Reading:
 
     Attributes:
         payload: as the client shall get it.
-        leader_changed: a partition of this Produce or Fetch answer has moved.
+        leader_changed: a partition of this answer in `WALKED` has moved.
         shown: the broker's position, where the answer is an ApiVersions answer that carries it; else -1.
     """
 

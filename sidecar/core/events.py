@@ -60,7 +60,7 @@ class AnswerReceived:
     Attributes:
         payload: the answer as the client shall get it: its own correlation id, our addresses.
         creates: the pure read found topics missing that the client's request would create.
-        leader_changed: a Produce or Fetch answer says that a partition has moved.
+        leader_changed: an answer about partitions says that one has moved.
         state: what its header carried, if the broker implements the proposal.
         complaint: the broker refused what we had asked for in the header; the client shall not see that.
     """

@@ -15,13 +15,9 @@ from codec.error_codes import ErrorCode
 from codec.headers import ResponseHeader, encode_response_header
 from codec.registry import known_versions
 from codec.splice import replace_api_keys
+from codec.walk import WALKED
 
-HIDDEN: Final = frozenset({ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE})
-"""Their answers carry addresses that are not rewritten yet."""
-
-REWRITTEN: Final = frozenset(
-    {ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER, ApiKey.PRODUCE, ApiKey.FETCH}
-)
+REWRITTEN: Final = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER, *WALKED})
 """Requests whose answers carry addresses."""
 
 _NEWEST: Final[dict[int, int]] = {
@@ -104,8 +100,6 @@ def _body_version(payload: bytes, api_version: int, body_offset: int) -> int:
 def _narrow(api_keys: list[dict[str, Any]]) -> list[dict[str, Any]]:
     kept = []
     for api in api_keys:
-        if api["api_key"] in HIDDEN:
-            continue
         ours = known_versions(api["api_key"]) if api["api_key"] in READ_HERE else None
         if ours is not None:
             api["max_version"] = min(api["max_version"], ours[-1])

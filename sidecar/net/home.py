@@ -13,7 +13,8 @@ from typing import Final
 
 from codec import CodecError
 from codec.frames import SIZE_BYTES, explain_prefix, frame
-from sidecar.core.answers import WALKED, passes_unchanged
+from codec.walk import WALKED
+from sidecar.core.answers import passes_unchanged
 from sidecar.core.apis import Kind, Trace
 from sidecar.core.connection import Exchange
 from sidecar.core.events import HomeClosed, HomeOpened
