@@ -17,7 +17,7 @@ from typing import Final, final
 from codec.errors import CodecError, Truncated
 from codec.primitives import read_unsigned_varint
 from codec.registry import response_header_version
-from codec.skipping import Kind, Program, Step, leap_over
+from codec.skipping import Kind, Program, Step
 from codec.walk import Walk, plan_of, walk_tail
 
 _BYTES: Final = frozenset({Kind.COMPACT_BYTES, Kind.SHORT_BYTES, Kind.LONG_BYTES})
@@ -117,8 +117,8 @@ class ChunkedWalk:
         `_at` counts from the start of the window and may point beyond it: what lies between is passed when it comes.
         """
         while count > 0:
-            if program.leap is not None:
-                self._at, count = leap_over(self._window, self._at, count, program.leap)
+            if (leap := program.leap) is not None:
+                self._at, count = leap.over(self._window, self._at, count, leap)
                 if not count:
                     break
             count -= 1

@@ -11,13 +11,11 @@ does not look into strings and tagged fields.
 
 import enum
 import struct
-from collections.abc import Callable, Mapping
-from itertools import repeat
-from operator import length_hint
-from typing import Any, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from codec.errors import Truncated
 from codec.layout import SIZE
+from codec.leaps import Leap, leap_over
 from codec.primitives import read_unsigned_varint
 from codec.schema import Array, Field, Scalar, Struct
 from codec.tags import skip_tag_section
@@ -52,22 +50,6 @@ class Step(NamedTuple):
     error_at: int
     kind: Kind
     inner: "Program | None" = None
-
-
-@final
-class Leap(NamedTuple):
-    """What a partition of a Fetch answer nearly always looks like: no error, an empty array, and bytes at the end.
-
-    Attributes:
-        unpack: Gives the error code, the count of the array, and the length of the bytes: an int32, or the first two
-            bytes of a varint.
-        length_at: Where that length stands, from the start of the struct.
-        compact: Whether lengths are varints, plus one, and tagged fields follow, nearly always none.
-    """
-
-    unpack: Callable[[bytes, int], tuple[Any, ...]]
-    length_at: int
-    compact: bool
 
 
 @final
@@ -135,7 +117,7 @@ def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: 
     steps, leap = program
     while count > 0:
         if leap is not None:
-            offset, count = leap_over(buffer, offset, count, leap)
+            offset, count = leap.over(buffer, offset, count, leap)
             if not count:
                 break
         count -= 1
@@ -179,64 +161,6 @@ def _run(buffer: bytes, offset: int, count: int, program: Program, error_codes: 
     return offset
 
 
-def leap_over(buffer: bytes, offset: int, count: int, leap: Leap) -> tuple[int, int]:
-    """Pass structs for as long as they look as usual and end within the buffer.
-
-    Returns:
-        The offset after them, and how many of `count` are left: the next one needs a closer look.
-    """
-    pass_usual = _leap_compact if leap.compact else _leap_plain
-    return pass_usual(buffer, offset, count, leap)
-
-
-def _leap_plain(buffer: bytes, offset: int, count: int, leap: Leap) -> tuple[int, int]:
-    unpack, length_at, _ = leap
-    content_at = length_at + 4
-    size = len(buffer)
-    turns = repeat(None, count)
-    try:
-        for _ in turns:
-            error_code, elements, length = unpack(buffer, offset)
-            if error_code or elements > 0:
-                break
-            end = offset + content_at + length if length > 0 else offset + content_at
-            if end > size:
-                break
-            offset = end
-        else:
-            return offset, 0
-    except struct.error:
-        pass  # The buffer ends within this one, as in nearly every chunk.
-    return offset, length_hint(turns) + 1
-
-
-def _leap_compact(buffer: bytes, offset: int, count: int, leap: Leap) -> tuple[int, int]:
-    unpack, length_at, _ = leap
-    turns = repeat(None, count)
-    try:
-        for _ in turns:
-            error_code, elements, length = unpack(buffer, offset)
-            if error_code or elements > 1:
-                break
-            end = offset + length_at
-            if length < 0x8000:
-                end += length >> 8 or 1
-            elif 0 < (high := length & 0xFF) < 0x80:
-                end += (length >> 8 & 0x7F | high << 7) + 1
-            elif 0 < (higher := buffer[end + 2]) < 0x80:
-                end += (length >> 8 & 0x7F | (high & 0x7F) << 7 | higher << 14) + 2
-            else:
-                break
-            if buffer[end]:
-                break
-            offset = end + 1
-        else:
-            return offset, 0
-    except (IndexError, struct.error):
-        pass  # The buffer ends within this one, as in nearly every chunk.
-    return offset, length_hint(turns) + 1
-
-
 def _skip_elements(buffer: bytes, offset: int, count: int, program: Program, error_codes: set[int], field: str) -> int:
     step = program.steps[0]
     if step.kind is _NOTHING and step.error_at < 0 and len(program.steps) == 1:
@@ -275,28 +199,22 @@ def _scalar_step(of: Scalar, flexible: bool, watch: bool) -> Step:
     return Step(0, -1, Kind.SHORT_BYTES if of is Scalar.STRING else Kind.LONG_BYTES)
 
 
-_LEAPS: Final[Mapping[tuple[Kind, ...], tuple[str, str]]] = {
-    (Kind.COMPACT_ARRAY, Kind.COMPACT_BYTES, Kind.TAGS): ("B", "H"),
-    (Kind.ARRAY, Kind.LONG_BYTES): ("i", "i"),
-}
-"""How to unpack the count and the length of what can be leapt over."""
+_LEAPT_OVER: Final = frozenset(
+    {(Kind.COMPACT_ARRAY, Kind.COMPACT_BYTES, Kind.TAGS), (Kind.ARRAY, Kind.LONG_BYTES)},
+)
 
 
 def _leap(steps: tuple[Step, ...]) -> Leap | None:
     """The leap over a struct of one error code, one array and bytes; None for all others."""
-    formats = _LEAPS.get(tuple(step.kind for step in steps))
-    if formats is None:
+    kinds = tuple(step.kind for step in steps)
+    if kinds not in _LEAPT_OVER:
         return None
     array, content, *tags = steps
     if array.error_at < 0 or content.error_at >= 0 or any(step.passed for step in tags):
         return None
-    before_array = f"{array.error_at}xh{array.passed - array.error_at - 2}x"
-    whole = struct.Struct(f">{before_array}{formats[0]}{content.passed}x{formats[1]}")
-    return Leap(
-        unpack=whole.unpack_from,
-        length_at=whole.size - struct.calcsize(f">{formats[1]}"),
-        compact=content.kind is Kind.COMPACT_BYTES,
-    )
+    compact = content.kind is Kind.COMPACT_BYTES
+    length_at = array.passed + (1 if compact else 4) + content.passed
+    return leap_over(array.error_at, array.passed, length_at, compact=compact)
 
 
 def _fused(steps: list[Step]) -> tuple[Step, ...]:
