@@ -15,7 +15,7 @@ from config.faults import KeyPath
 from config.values import HostPort, PortRange, may_collide
 
 if TYPE_CHECKING:
-    from config.sidecar import ClusterSecurity, Listener, Probe, SidecarConfig
+    from config.sidecar import ClusterSecurity, Listener, ListenerSecurity, Probe, SecurityProtocol, SidecarConfig, Ssl
 
 Broken: TypeAlias = tuple[KeyPath, str]
 """Where, relative to the section, and why."""
@@ -37,12 +37,13 @@ def broken_rules(context: dict[str, object]) -> list[Broken]:
 
 def security_faults(security: ClusterSecurity) -> Iterator[Broken]:
     """A SASL protocol needs a mechanism with all its parts; without one, parts would be ignored silently."""
+    yield from ssl_faults(security.ssl, security.protocol)
     sasl = security.sasl
     if not security.protocol.startswith("SASL_"):
         for key in ("mechanism", "username", "password_file", "token_file"):
             if getattr(sasl, key) is not None:
-                reason = f"has no effect with protocol {security.protocol}; set protocol SASL_PLAINTEXT"
-                yield ("sasl", key), reason
+                remedy = "SASL_SSL" if security.protocol == "SSL" else "SASL_PLAINTEXT"
+                yield ("sasl", key), f"has no effect with protocol {security.protocol}; set protocol {remedy}"
         return
     if sasl.mechanism is None:
         yield ("sasl", "mechanism"), f"required with protocol {security.protocol}"
@@ -53,6 +54,45 @@ def security_faults(security: ClusterSecurity) -> Iterator[Broken]:
             yield ("sasl", key), f"required with mechanism {sasl.mechanism}"
         elif key not in needed and getattr(sasl, key) is not None:
             yield ("sasl", key), f"has no effect with mechanism {sasl.mechanism}; leave it out"
+
+
+def ssl_faults(ssl: Ssl, protocol: SecurityProtocol) -> Iterator[Broken]:
+    """Without TLS its keys would be ignored silently; a key without a certificate proves nothing."""
+    if not is_tls(protocol):
+        remedy = "SASL_SSL" if protocol.startswith("SASL_") else "SSL"
+        for key in ("ca_file", "cert_file", "key_file", "key_password_file"):
+            if getattr(ssl, key) is not None:
+                yield ("ssl", key), f"has no effect with protocol {protocol}; set protocol {remedy}"
+        if not ssl.verify_hostname:
+            yield ("ssl", "verify_hostname"), f"has no effect with protocol {protocol}; set protocol {remedy}"
+    elif ssl.cert_file is None:
+        for key in ("key_file", "key_password_file"):
+            if getattr(ssl, key) is not None:
+                yield ("ssl", key), "has no effect without cert_file; name the certificate too"
+
+
+def listener_security_faults(security: ListenerSecurity) -> Iterator[Broken]:
+    """TLS of clients ends here: a proxy that rewrites addresses must read what it passes on."""
+    ssl, client_auth = security.ssl, security.client_auth
+    yield from ssl_faults(ssl, security.protocol)
+    if not is_tls(security.protocol):
+        if client_auth != "none":
+            yield ("client_auth",), f"has no effect with protocol {security.protocol}; set protocol SSL"
+        return
+    if ssl.cert_file is None:
+        reason = f"required with protocol {security.protocol}: TLS cannot pass through, for addresses are rewritten"
+        yield ("ssl", "cert_file"), reason
+    if client_auth == "none" and ssl.ca_file is not None:
+        yield ("ssl", "ca_file"), "has no effect with client_auth none; set client_auth, or leave it out"
+    elif client_auth != "none" and ssl.ca_file is None:
+        yield ("ssl", "ca_file"), f"required with client_auth {client_auth}: who signed the certificates of clients"
+    if not ssl.verify_hostname:
+        yield ("ssl", "verify_hostname"), "has no effect on a listener: clients show no host name; leave it out"
+
+
+def is_tls(protocol: SecurityProtocol) -> bool:
+    """Whether connections of this protocol are encrypted."""
+    return protocol in ("SSL", "SASL_SSL")
 
 
 def probe_faults(probe: Probe) -> Iterator[Broken]:
@@ -69,11 +109,18 @@ def listener_faults(listener: Listener) -> Iterator[Broken]:
     if advertised is not None and len(advertised) != len(listener.node_ports):
         counts = f"{len(listener.node_ports)} ports, not {len(advertised)}"
         yield ("advertised_node_ports",), f"must be as long as node_ports: {counts}"
+    if listener.identity == "sidecar" and listener.security.protocol.startswith("SASL_"):
+        plain = listener.security.protocol.removeprefix("SASL_")
+        yield (
+            ("security", "protocol"),
+            f"clients do not log in where the sidecar does it for them; set protocol {plain}",
+        )
 
 
 def sidecar_faults(config: SidecarConfig) -> Iterator[Broken]:
     """Listener names are unique, no two sockets claim one port, and the sidecar does not bootstrap from itself."""
     yield from _name_faults(config.listeners)
+    yield from _identity_faults(config)
     for index, listener in enumerate(config.listeners):
         found = (list(_collisions(earlier, index, listener)) for earlier in config.listeners[:index])
         yield from next(filter(None, found), ())
@@ -90,6 +137,20 @@ def _name_faults(listeners: tuple[Listener, ...]) -> Iterator[Broken]:
         if listener.name in seen:
             yield ("listeners", index, "name"), "must be unique among the listeners"
         seen.add(listener.name)
+
+
+def _identity_faults(config: SidecarConfig) -> Iterator[Broken]:
+    """With mutual TLS alone, brokers know nobody but who holds the certificate: that is the sidecar, not its client."""
+    security = config.cluster.security
+    if security.protocol != "SSL" or security.ssl.cert_file is None:
+        return
+    for index, listener in enumerate(config.listeners):
+        if listener.identity == "client":
+            reason = (
+                "must be sidecar: TLS ends here, so the certificate of a client cannot pass through, "
+                "and brokers would take each client for the sidecar"
+            )
+            yield ("listeners", index, "identity"), reason
 
 
 def _collisions(one: Listener, index: int, other: Listener) -> Iterator[Broken]:

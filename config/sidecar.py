@@ -69,15 +69,15 @@ class Ssl(Section):
     """TLS files and checks of one side."""
 
     ca_file: File | None = None
-    """PEM file with the certificate authorities to trust."""
+    """PEM file with the certificate authorities to trust; towards brokers, null trusts those of the system."""
     cert_file: File | None = None
     """PEM file with the own certificate chain."""
     key_file: File | None = None
-    """PEM file with the private key of the certificate."""
+    """PEM file with the private key of the certificate; null: it is in `cert_file`."""
     key_password_file: File | None = None
     """File that holds the password of the private key."""
     verify_hostname: Flag = True
-    """Whether the peer's certificate must carry the name that was dialled."""
+    """Whether a broker's certificate must carry the host name that was dialled."""
 
 
 class Sasl(Section):
@@ -90,7 +90,7 @@ class Sasl(Section):
     password_file: File | None = None
     """File that holds the password for PLAIN and SCRAM; one newline at its end is ignored."""
     token_file: File | None = None
-    """File that holds the token for OAUTHBEARER."""
+    """File that holds the token for OAUTHBEARER; read again for every login."""
 
 
 class ClusterSecurity(Section):
@@ -140,10 +140,15 @@ class ListenerSecurity(Section):
     """What clients must speak on a listener."""
 
     protocol: SecurityProtocol = "PLAINTEXT"
-    """Security protocol for clients; SASL of clients passes through to the broker under PLAINTEXT too."""
+    """Security protocol for clients; their SASL passes through to the broker, whatever it says of SASL."""
     ssl: Ssl = Ssl()
     client_auth: Literal["none", "optional", "required"] = "none"
     """Whether clients must show a certificate."""
+
+    @model_validator(mode="after")
+    def _keys_agree(self) -> Self:
+        rules.refuse(rules.listener_security_faults(self))
+        return self
 
 
 class Listener(Section):

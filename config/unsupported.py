@@ -17,23 +17,8 @@ from config.keys import Pattern, matches
 _LEVELS: Final = ("eventual", "session", "linearizable")
 
 _TABLE: Final[Mapping[str, tuple[Plain, ...]]] = {
-    "cluster.security.protocol": ("PLAINTEXT", "SASL_PLAINTEXT"),
-    "cluster.security.ssl.ca_file": (None,),
-    "cluster.security.ssl.cert_file": (None,),
-    "cluster.security.ssl.key_file": (None,),
-    "cluster.security.ssl.key_password_file": (None,),
-    "cluster.security.ssl.verify_hostname": (True,),
-    "cluster.security.sasl.mechanism": (None, "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
-    "cluster.security.sasl.token_file": (None,),
     "cluster.head_source": ("describe_quorum", "broker_max"),
     "cluster.controllers": ([],),
-    "listeners.*.security.protocol": ("PLAINTEXT",),
-    "listeners.*.security.ssl.ca_file": (None,),
-    "listeners.*.security.ssl.cert_file": (None,),
-    "listeners.*.security.ssl.key_file": (None,),
-    "listeners.*.security.ssl.key_password_file": (None,),
-    "listeners.*.security.ssl.verify_hostname": (True,),
-    "listeners.*.security.client_auth": ("none",),
     "listeners.*.session": (None,),
     "listeners.*.identity": ("client",),
     "consistency.level": _LEVELS,

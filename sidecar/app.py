@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+import ssl
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,8 +18,10 @@ import uvloop
 from codec.api_keys import ApiKey
 from config.faults import ConfigError
 from config.masking import masked
+from config.rules import is_tls
 from config.sidecar import Listener as ListenerConfig
 from config.sidecar import SidecarConfig
+from config.tls import server_context
 from sidecar import logs
 from sidecar.core.addresses import NodePorts
 from sidecar.core.cluster import HeadSource
@@ -30,13 +33,13 @@ from sidecar.core.probing import Pace
 from sidecar.core.sessions import Scope
 from sidecar.core.sidecar import Sidecar
 from sidecar.net import drain, reports, state
+from sidecar.net.access import Access
 from sidecar.net.admin import Admin, AdminTaken, Sources
 from sidecar.net.discovery import Discovery
 from sidecar.net.driver import Driver, DriverSettings
 from sidecar.net.links import Links
 from sidecar.net.listener import Listener, PortTaken
 from sidecar.net.metrics import Metrics, SidecarCollector
-from sidecar.net.sasl import Credentials
 
 log = logging.getLogger("tidegate.app")
 
@@ -93,6 +96,11 @@ def core_of(config: SidecarConfig) -> Sidecar:
     )
 
 
+def _listener_tls(listener: ListenerConfig) -> ssl.SSLContext | None:
+    security = listener.security
+    return server_context(security.ssl, security.client_auth) if is_tls(security.protocol) else None
+
+
 class App:
     """One running sidecar. To be made inside the event loop, and `run` once.
 
@@ -100,7 +108,7 @@ class App:
         say: takes the ready line.
 
     Raises:
-        config.faults.ConfigError: the sidecar's own password cannot be read.
+        config.faults.ConfigError: a file that the configuration names cannot be used.
     """
 
     def __init__(self, config: SidecarConfig, say: Callable[[str], None]) -> None:
@@ -112,7 +120,7 @@ class App:
         self._stop, self._hurry = asyncio.Event(), asyncio.Event()
         self._unexpected_seen: set[tuple[str, str]] = set()
         self._state = _StateFile(config.state_file)
-        credentials = Credentials.of(config.cluster.security)
+        self._access = Access(config.cluster.security)
         driver = self.driver = Driver(
             core_of(config),
             DriverSettings(
@@ -122,13 +130,13 @@ class App:
                 expose_state=config.consistency.expose_state,
             ),
         )
-        driver.links = Links(driver, credentials)
+        driver.links = Links(driver, self._access)
         self._listeners = [self._listener(listener) for listener in config.listeners]
         driver.listeners = list(self._listeners)
         self._ports = {listener.name: listener.ports for listener in self._listeners}
         self._state.ports = self._ports
         bootstrap = [(server.host, server.port) for server in config.cluster.bootstrap_servers]
-        driver.discovery = self.discovery = Discovery(driver, bootstrap, credentials)
+        driver.discovery = self.discovery = Discovery(driver, bootstrap, self._access)
         self._admin = Admin(config.admin.bind, self._sources())
 
     def stop(self) -> None:
@@ -183,7 +191,8 @@ class App:
             remembered=self._state.remembered.get(listener.name),
         )
         bind = listener.bind
-        return Listener(self.driver, listener.name, bind.host, bind.port, ports, self._state.changed)
+        context = _listener_tls(listener)
+        return Listener(self.driver, listener.name, bind.host, bind.port, ports, self._state.changed, context)
 
     def _sources(self) -> Sources:
         driver, core = self.driver, self.driver.core
@@ -366,7 +375,7 @@ async def serve(config: SidecarConfig, say: Callable[[str], None]) -> None:
 
     Raises:
         StartError: a port of the configuration cannot be had.
-        config.faults.ConfigError: the sidecar's own password cannot be read.
+        config.faults.ConfigError: a file that the configuration names cannot be used.
     """
     app = App(config, say)
     loop = asyncio.get_running_loop()

@@ -10,7 +10,7 @@ from config.sidecar import ClusterSecurity
 from config.values import HostPort
 from sidecar.core.survey import NoHead, Standing, Survey
 from sidecar.core.view import Head
-from sidecar.net.sasl import Credentials
+from sidecar.net.access import Access
 from sidecar.net.surveyor import PATIENCE, ClusterUnreachable, Patience, Surveyor
 
 __all__ = ["ClusterUnreachable", "Head", "NoHead", "Patience", "Standing", "Survey", "Surveyor", "surveying"]
@@ -23,9 +23,9 @@ async def surveying(
     """A surveyor that is closed in the end.
 
     Raises:
-        config.faults.ConfigError: the password file cannot be read.
+        config.faults.ConfigError: a file that the section names cannot be used.
     """
-    surveyor = Surveyor(bootstrap, Credentials.of(security), patience)
+    surveyor = Surveyor(bootstrap, Access(security), patience)
     try:
         yield surveyor
     finally:

@@ -1,6 +1,7 @@
 """A connection of the sidecar's own to one broker: negotiated, logged in, then question and answer by correlation id.
 
-    connect      TCP, ApiVersions, and the login where credentials are given; all within one timeout
+    connect      TCP, TLS, ApiVersions, and the login where credentials are given; all within one timeout
+    renew        the login again before it expires (KIP-368); questions wait meanwhile
     ask, relay   a question with a callback; call, ask_offer: the same, awaited
     close        by us, by the broker, or because its bytes make no sense: every end has a cause, told once to the owner
 
@@ -11,8 +12,11 @@ name no address: whoever reports them knows it.
 
 import asyncio
 import itertools
+import logging
 import os
+import random
 import socket
+import ssl
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -31,7 +35,10 @@ from codec.headers import (
 from codec.registry import known_versions
 from sidecar.core.error_names import error_name
 from sidecar.core.versions import Offer, read_offer
-from sidecar.net.sasl import Credentials, LoginFailed, login
+from sidecar.net.access import ClientTls, explain_tls, tls_arguments
+from sidecar.net.sasl import Login, LoginFailed, login
+
+log = logging.getLogger("tidegate.connection")
 
 CLIENT_ID: Final = "tidegate"
 SOFTWARE: Final = {"client_software_name": "tidegate", "client_software_version": "0.1.0"}
@@ -41,9 +48,12 @@ OFFER_VERSION: Final = 3
 """The first ApiVersions version whose answer carries the position."""
 
 _CORRELATION_ID_MASK: Final = 0x7FFFFFFF
+_LOGIN_KEYS: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+_RENEW_AT_LEAST_S: Final = 1.1
+"""A broker lets a login be renewed once a second at most."""
 _REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "tls_alert": "TLS answers there; use a PLAINTEXT or SASL_PLAINTEXT listener of the broker",
+        "tls_alert": "TLS answers there; set cluster.security.protocol to SSL or SASL_SSL, or use a port without TLS",
         "tls_hello": "a TLS client answers there; name the port of a Kafka broker",
         "http": "an HTTP server answers there; name the port of a Kafka broker",
         "protocol": "what answers there does not speak Kafka's protocol; name the port of a Kafka broker",
@@ -57,6 +67,14 @@ _CLOSED_ANONYMOUS: Final = (
     "give credentials in cluster.security, or use a PLAINTEXT listener"
 )
 _CLOSED: Final = "the connection was closed before the answer came"
+_CLOSED_EARLY_TLS: Final = (
+    "the connection was closed after the TLS handshake and before ApiVersions was answered, as a broker does that asks "
+    "for a certificate; see cluster.security.ssl.cert_file"
+)
+_CLOSED_IN_TLS: Final = (
+    "the connection was closed during the TLS handshake, as a port without TLS does; "
+    "set cluster.security.protocol to PLAINTEXT or SASL_PLAINTEXT, or use the TLS port"
+)
 
 OnAnswer = Callable[[bytes], None]
 
@@ -93,12 +111,20 @@ class BrokerConnection(asyncio.Protocol):
         self._answers = 0
         self._anonymous = True
         self._cause: str | None = None
+        self._is_tls = False
+        self._tls_fault: ssl.SSLError | None = None
+        self._login: Login | None = None
+        self._timeout_ms = 0
+        self._renewal: asyncio.TimerHandle | None = None
+        self._renewing: asyncio.Task[None] | None = None
+        self._waits_for_login: list[tuple[bytes | bytearray, int, OnAnswer]] | None = None
 
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keeps the transport."""
         self._transport = cast(asyncio.Transport, transport)
+        self._is_tls = transport.get_extra_info("ssl_object") is not None
         if self._cause is not None:
             self._transport.abort()
 
@@ -116,7 +142,12 @@ class BrokerConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Fails what is outstanding and tells the owner."""
+        if isinstance(exc, ssl.SSLError):
+            # In TLS 1.3 a broker refuses our certificate after the handshake has succeeded on our side.
+            self._tls_fault = exc
+            self._cause = self._cause or "tls"
         self._cause = self._cause or self._foreign() or "closed"
+        self._stop_renewing()
         self._waiting.clear()
         for answer in self._calls:
             if not answer.done():
@@ -158,7 +189,7 @@ class BrokerConnection(asyncio.Protocol):
             consistency_state=state,
         )
         question = encode_request_header(header) + encode_request(api_key, api_version, body)
-        self._send(frame(question), correlation_id, on_answer)
+        self._send(frame(question), correlation_id, on_answer, waits=api_key not in _LOGIN_KEYS)
 
     def relay(self, payload: bytes, on_answer: OnAnswer) -> None:
         """Sends a client's request under a correlation id of our own; the answer carries that id."""
@@ -213,8 +244,11 @@ class BrokerConnection(asyncio.Protocol):
 
     # Opening
 
-    async def negotiate(self, credentials: Credentials | None) -> None:
+    async def negotiate(self, credentials: Login | None, timeout_ms: int) -> None:
         """Learns the broker's versions and position, and logs in where credentials are given.
+
+        Args:
+            timeout_ms: for renewing the login later; the caller limits this one.
 
         Raises:
             BrokerUnavailable: with the cause.
@@ -223,10 +257,41 @@ class BrokerConnection(asyncio.Protocol):
         self.versions, self.position = offer.versions, offer.position
         if credentials is not None:
             self._anonymous = False
-            try:
-                await login(self, credentials)
-            except LoginFailed as error:
-                raise BrokerUnavailable("login", str(error)) from error
+            self._login, self._timeout_ms = credentials, timeout_ms
+            await self._log_in(credentials)
+
+    async def _log_in(self, credentials: Login) -> None:
+        try:
+            lifetime_ms = await login(self, credentials.now())
+        except LoginFailed as error:
+            raise BrokerUnavailable("login", str(error)) from error
+        if lifetime_ms > 0 and self.is_open:
+            # Not all connections of one broker at the same moment.
+            delay_s = max(lifetime_ms / 1000 * random.uniform(0.75, 0.85), _RENEW_AT_LEAST_S)
+            self._renewal = asyncio.get_running_loop().call_later(delay_s, self._start_renewing)
+
+    def _start_renewing(self) -> None:
+        self._renewing = asyncio.get_running_loop().create_task(self._renew())
+
+    async def _renew(self) -> None:
+        """Between the two halves of a login a broker takes no other request: what is asked meanwhile waits."""
+        assert self._login is not None, "it has logged in before"
+        self._waits_for_login = []
+        try:
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                await self._log_in(self._login)
+        except (BrokerUnavailable, TimeoutError) as error:
+            log.warning("a login could not be renewed, its connection is closed: %s", error or "timeout")
+            self.close("login")
+            return
+        waiting, self._waits_for_login = self._waits_for_login, None
+        for framed, correlation_id, on_answer in waiting:
+            self._send(framed, correlation_id, on_answer)
+
+    def _stop_renewing(self) -> None:
+        if self._renewal is not None:
+            self._renewal.cancel()
+        # The task itself ends with what it asks: `_calls` are failed when the connection ends.
 
     # Steps
 
@@ -249,8 +314,11 @@ class BrokerConnection(asyncio.Protocol):
     def _next_id(self) -> int:
         return next(self._ids) & _CORRELATION_ID_MASK
 
-    def _send(self, framed: bytes | bytearray, correlation_id: int, on_answer: OnAnswer) -> None:
+    def _send(self, framed: bytes | bytearray, correlation_id: int, on_answer: OnAnswer, *, waits: bool = True) -> None:
         if self._transport is None or self._cause is not None:
+            return
+        if waits and self._waits_for_login is not None:
+            self._waits_for_login.append((framed, correlation_id, on_answer))
             return
         self._waiting[correlation_id] = on_answer
         self._transport.write(framed)
@@ -267,10 +335,12 @@ class BrokerConnection(asyncio.Protocol):
 
     def _ended(self) -> BrokerUnavailable:
         cause = self._cause or "closed"
+        if self._tls_fault is not None:
+            return BrokerUnavailable("tls", explain_tls(self._tls_fault, "the broker"))
         if cause in _REASONS:
             return BrokerUnavailable(cause, _REASONS[cause])
         if self._answers == 0:
-            return BrokerUnavailable(cause, _CLOSED_EARLY)
+            return BrokerUnavailable(cause, _CLOSED_EARLY_TLS if self._is_tls else _CLOSED_EARLY)
         if self._anonymous and self._answers == 1:
             return BrokerUnavailable(cause, _CLOSED_ANONYMOUS)
         return BrokerUnavailable(cause, _CLOSED)
@@ -280,9 +350,10 @@ async def connect(
     host: str,
     port: int,
     *,
-    credentials: Credentials | None,
+    credentials: Login | None,
     timeout_ms: int,
     frame_bytes_max: int,
+    tls: ClientTls | None = None,
     on_lost: Callable[[str], None] | None = None,
 ) -> BrokerConnection:
     """Opens a connection, negotiates and logs in.
@@ -302,14 +373,21 @@ async def connect(
     connection = BrokerConnection(frame_bytes_max, lost)
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            await asyncio.get_running_loop().create_connection(lambda: connection, host, port)
-            await connection.negotiate(credentials)
+            arguments = tls_arguments(tls, timeout_ms)
+            await asyncio.get_running_loop().create_connection(lambda: connection, host, port, **arguments)
+            await connection.negotiate(credentials, timeout_ms)
         ready = connection.is_open
     except TimeoutError as error:
         raise BrokerUnavailable("timeout", f"no answer within {timeout_ms} ms") from error
     except socket.gaierror as error:
         raise BrokerUnavailable("resolve", f"the host name does not resolve: {error.strerror}") from error
+    except ssl.SSLError as error:
+        raise BrokerUnavailable("tls", explain_tls(error, tls.server_hostname if tls else host)) from error
+    except ConnectionRefusedError as error:
+        raise BrokerUnavailable("connect", "cannot connect: Connection refused") from error
     except OSError as error:
+        if tls is not None and isinstance(error, ConnectionError):
+            raise BrokerUnavailable("tls", _CLOSED_IN_TLS) from error
         reason = os.strerror(error.errno) if error.errno else "none of its addresses takes connections"
         raise BrokerUnavailable("connect", f"cannot connect: {reason}") from error
     finally:

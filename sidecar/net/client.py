@@ -124,9 +124,9 @@ class Client(asyncio.Protocol):
             self.update_reading()
 
     def eof_received(self) -> bool:
-        """The client sends no more; what it sent is still answered (proxying.md 3.5)."""
+        """The client sends no more; what it sent is still answered, except over TLS, which knows no half-closed end."""
         self._finish("client_closed")
-        return True
+        return self._transport.get_extra_info("ssl_object") is None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Frees everything that the connection held."""

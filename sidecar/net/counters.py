@@ -15,12 +15,13 @@ CAUSES: Final = frozenset(
     {
         # clients: they ended it, or we did, and why
         "client_closed", "client_reset", "truncated", "malformed", "oversized", "tls_hello", "tls_alert", "http",
-        "unsupported_version", "too_many_connections", "too_many_held", "wait_timeout", "no_node_port", "drained",
-        "shutdown",
+        "plain", "unsupported_version", "too_many_connections", "too_many_held", "wait_timeout", "no_node_port",
+        "drained", "shutdown",
         # clients, because of a broker
         "no_broker", "broker_closed", "broker_reset", "broker_left", "broker_malformed", "broker_unreachable",
         # brokers
-        "ours", "closed", "connect", "login", "negotiation", "protocol", "resolve", "timeout", "versions",
+        "ours", "closed", "connect", "login", "negotiation", "protocol", "resolve", "timeout", "tls",
+        "versions",
     }
 )  # fmt: skip
 """Why connections end and probes fail."""

@@ -13,9 +13,9 @@ from codec.api_keys import ApiKey
 from config.values import HostPort
 from sidecar.core.events import Address, ClusterDescribed
 from sidecar.core.ids import NodeId
+from sidecar.net.access import Access
 from sidecar.net.broker_connection import NO_TOPICS, BrokerConnection, BrokerUnavailable, connect
 from sidecar.net.driver import Driver
-from sidecar.net.sasl import Credentials
 
 log = logging.getLogger("tidegate.discovery")
 
@@ -51,13 +51,13 @@ class Discovery:
         rounds: how often it has been tried.
     """
 
-    def __init__(self, driver: Driver, bootstrap: Sequence[tuple[str, int]], credentials: Credentials | None) -> None:
+    def __init__(self, driver: Driver, bootstrap: Sequence[tuple[str, int]], access: Access) -> None:
         self.fault: str | None = "the cluster has not been described yet"
         self.described = asyncio.Event()
         self.rounds = 0
         self._driver = driver
         self._bootstrap = list(bootstrap)
-        self._credentials = credentials
+        self._access = access
         self._hurry = asyncio.Event()
 
     async def run(self) -> None:
@@ -110,7 +110,8 @@ class Discovery:
         connection = await connect(
             host,
             port,
-            credentials=self._credentials,
+            tls=self._access.tls(host),
+            credentials=self._access.login,
             timeout_ms=self._driver.connect_timeout_ms,
             frame_bytes_max=self._driver.limits.frame_bytes,
         )

@@ -51,6 +51,7 @@ from sidecar.core.sidecar import Sidecar
 from sidecar.core.states import complaint_in, state_in
 from sidecar.core.timeouts import ClusterFacts
 from sidecar.core.versions import READ_HERE
+from sidecar.net.access import Endpoint
 from sidecar.net.counters import Counters
 from sidecar.net.parties import ClientParty, DiscoveryParty, LinksParty, ListenerParty
 
@@ -149,7 +150,7 @@ class Driver:
         self._timer, self._timer_ms = None, float("inf")
         self.handle(Tick())
 
-    async def endpoint(self, node_id: NodeId) -> tuple[str, int]:
+    async def endpoint(self, node_id: NodeId) -> Endpoint:
         """Where connections of clients to this broker go.
 
         Raises:

@@ -8,6 +8,7 @@ read, to take it out.
 
 import asyncio
 import logging
+import ssl
 import struct
 from typing import Final
 
@@ -22,6 +23,7 @@ from sidecar.core.ids import NodeId
 from sidecar.core.long_answers import LongAnswer
 from sidecar.core.states import can_carry, state_in
 from sidecar.core.versions import READ_HERE
+from sidecar.net.access import explain_tls, tls_arguments
 from sidecar.net.driver import Driver
 from sidecar.net.parties import Owner
 
@@ -130,10 +132,12 @@ class Home(asyncio.Protocol):
         driver = self._driver
         try:
             async with asyncio.timeout(driver.connect_timeout_ms / 1000):
-                host, port = await driver.endpoint(self.node_id)
-                await asyncio.get_running_loop().create_connection(lambda: self, host, port)
+                host, port, tls = await driver.endpoint(self.node_id)
+                arguments = tls_arguments(tls, driver.connect_timeout_ms)
+                await asyncio.get_running_loop().create_connection(lambda: self, host, port, **arguments)
         except (OSError, TimeoutError) as error:
-            log.info("client %s: broker %d is not reachable: %s", self._client.peer, self.node_id, error or "timeout")
+            reason = explain_tls(error, "the broker") if isinstance(error, ssl.SSLError) else error or "timeout"
+            log.info("client %s: broker %d is not reachable: %s", self._client.peer, self.node_id, reason)
             self._unsent.clear()
             if not (self._closed or self._finishing):
                 driver.handle(HomeClosed(self._client.connection))

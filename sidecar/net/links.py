@@ -29,6 +29,7 @@ from sidecar.core.ids import UNKNOWN_OFFSET, NodeId, Seq
 from sidecar.core.positions import has_position
 from sidecar.core.states import UNASKED, can_carry, state_in
 from sidecar.core.versions import read_offer
+from sidecar.net.access import Access, Endpoint
 from sidecar.net.broker_connection import (
     NO_TOPICS,
     OFFER_VERSION,
@@ -38,7 +39,6 @@ from sidecar.net.broker_connection import (
     connect,
 )
 from sidecar.net.driver import Driver
-from sidecar.net.sasl import Credentials
 
 log = logging.getLogger("tidegate.links")
 
@@ -65,7 +65,7 @@ class Link:
         self._lost = asyncio.Event()
         self._run(self._keep_probing())
 
-    async def endpoint(self) -> tuple[str, int]:
+    async def endpoint(self) -> Endpoint:
         """The resolved address of the broker, the same for all connections until its probe connection ends.
 
         Raises:
@@ -75,7 +75,7 @@ class Link:
             loop = asyncio.get_running_loop()
             found = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
             self._resolved = str(found[0][4][0]), self.address.port
-        return self._resolved
+        return Endpoint(*self._resolved, self._links.access.tls(self.address.host))
 
     def close(self) -> None:
         """Ends all connections."""
@@ -222,13 +222,14 @@ class Link:
                 on_lost(cause)
 
         try:
-            host, port = await self.endpoint()
+            host, port, tls = await self.endpoint()
         except OSError as error:
             raise BrokerUnavailable("resolve", f"{self.address.host} does not resolve: {error.strerror}") from error
         connection = await connect(
             host,
             port,
-            credentials=self._links.credentials,
+            tls=tls,
+            credentials=self._links.access.login,
             timeout_ms=driver.connect_timeout_ms,
             frame_bytes_max=driver.limits.frame_bytes,
             on_lost=lost,
@@ -245,9 +246,9 @@ class Link:
 class Links:
     """The links to all watched brokers."""
 
-    def __init__(self, driver: Driver, credentials: Credentials | None) -> None:
+    def __init__(self, driver: Driver, access: Access) -> None:
         self.driver = driver
-        self.credentials = credentials
+        self.access = access
         self._links: dict[NodeId, Link] = {}
 
     def watch(self, address: Address) -> None:
@@ -265,7 +266,7 @@ class Links:
         for node_id in list(self._links):
             self.unwatch(node_id)
 
-    async def endpoint(self, node_id: NodeId) -> tuple[str, int]:
+    async def endpoint(self, node_id: NodeId) -> Endpoint:
         """Where connections of clients to this broker go: the same address as the sidecar's own.
 
         Raises:

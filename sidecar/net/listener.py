@@ -6,6 +6,7 @@ A port is bound and listening before any client can be told of it.
 import asyncio
 import logging
 import socket
+import ssl
 from collections.abc import Callable
 
 from config.values import HostPort
@@ -13,6 +14,7 @@ from sidecar.core.addresses import NodePorts, PortsExhausted
 from sidecar.core.ids import NodeId
 from sidecar.net.client import Client
 from sidecar.net.driver import Driver
+from sidecar.net.tls_server import TlsServer
 
 log = logging.getLogger("tidegate.listener")
 
@@ -29,14 +31,23 @@ class Listener:
     Args:
         host, port: the bootstrap port.
         on_assigned: called after new node ports were assigned, so that they can be remembered.
+        context: TLS towards clients; None: they speak none.
 
     Attributes:
         unbound: why the port of a node could not be bound; `serve` may be called again for it.
         portless: nodes for which the range of ports has no room.
+        tls: None where clients speak no TLS.
     """
 
     def __init__(
-        self, driver: Driver, name: str, host: str, port: int, ports: NodePorts, on_assigned: Callable[[], None]
+        self,
+        driver: Driver,
+        name: str,
+        host: str,
+        port: int,
+        ports: NodePorts,
+        on_assigned: Callable[[], None],
+        context: ssl.SSLContext | None = None,
     ) -> None:
         self.name = name
         self.host = host
@@ -49,6 +60,7 @@ class Listener:
         self._tasks: set[asyncio.Task[None]] = set()
         self.unbound: dict[NodeId, str] = {}
         self.portless: set[NodeId] = set()
+        self.tls = None if context is None else TlsServer(context, driver.counters, self._is_full)
 
     def open(self) -> None:
         """Binds the bootstrap port.
@@ -85,6 +97,8 @@ class Listener:
         """Accepts no more clients; those that are connected stay."""
         for task in self._tasks:
             task.cancel()
+        if self.tls is not None:
+            self.tls.close()
         for server in self._servers.values():
             server.close()
         for bound in self._sockets.values():
@@ -108,6 +122,12 @@ class Listener:
 
     async def _accept(self, node_id: NodeId | None, bound: socket.socket) -> None:
         loop = asyncio.get_running_loop()
+        if self.tls is not None:
+            await self.tls.serve(bound, lambda: Client(self._driver, self, node_id))
+            return
         self._servers[node_id] = await loop.create_server(
             lambda: Client(self._driver, self, node_id), sock=bound, backlog=_BACKLOG
         )
+
+    def _is_full(self, pending: int) -> bool:
+        return self._driver.counters.client_connections + pending >= self._driver.limits.connections

@@ -11,6 +11,7 @@ from sidecar.core.addresses import NodePorts
 from sidecar.core.connection import ClientConnection, Exchange
 from sidecar.core.events import Address
 from sidecar.core.ids import NodeId, Seq
+from sidecar.net.access import Endpoint
 
 
 class ListenerParty(Protocol):
@@ -72,7 +73,7 @@ class DiscoveryParty(Protocol):
 class LinksParty(Protocol):
     """The sidecar's own connections."""
 
-    async def endpoint(self, node_id: NodeId) -> tuple[str, int]:
+    async def endpoint(self, node_id: NodeId) -> Endpoint:
         """Where connections of clients to this broker go; raises OSError."""
 
     def watch(self, address: Address) -> None:

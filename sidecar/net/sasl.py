@@ -1,13 +1,15 @@
-"""Logging in with the sidecar's own identity: PLAIN and SCRAM over SaslHandshake v1 (KIP-43, KIP-152, RFC 5802).
+"""Logging in with the sidecar's own identity, over SaslHandshake v1 (KIP-43, KIP-152, RFC 5802, RFC 7628).
 
     handshake    agree on the mechanism, or learn which ones the listener has
     PLAIN        one message: NUL, user name, NUL, password
     SCRAM        client-first, server-first, client-final, server-final; the broker proves that it knows the password
+    OAUTHBEARER  one message with the token; a refusal comes as a challenge, whose answer brings the reason
 
 Knows no socket: `sidecar.net.broker_connection` asks the questions. Clients' own logins pass through the sidecar
 untouched and are never seen here.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, Self
@@ -24,6 +26,8 @@ ITERATIONS_MAX: Final = 65_536
 """Four times what Kafka lets a credential have; hashing more often would hold the event loop up."""
 
 _HANDSHAKE_VERSION: Final = 1
+_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
+"""A bearer token (RFC 6750): anything else could end the message that it stands in."""
 _BROKER_TEXT_LENGTH_MAX: Final = 300
 
 Exchange = Callable[[bytes], Awaitable[bytes]]
@@ -32,30 +36,47 @@ Exchange = Callable[[bytes], Awaitable[bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Who the sidecar is. The password never appears in ``repr``.
+    """Who the sidecar is. Neither password nor token ever appear in ``repr``.
 
     Attributes:
-        mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+        mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.
+        username, password: for PLAIN and SCRAM.
+        token: for OAUTHBEARER.
     """
 
     mechanism: str
-    username: str
-    password: str = field(repr=False)
+    username: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
 
     @classmethod
     def of(cls, security: ClusterSecurity) -> Self | None:
         """The identity that the configuration names; None where the cluster asks for none.
 
         Raises:
-            config.faults.ConfigError: the password file cannot be read.
+            config.faults.ConfigError: the file with the password or token cannot be read.
         """
         if not security.protocol.startswith("SASL_"):
             return None
         sasl = security.sasl
         assert sasl.mechanism, "the configuration demands it"
+        if sasl.mechanism == "OAUTHBEARER":
+            assert sasl.token_file, "the configuration demands it"
+            return cls(mechanism=sasl.mechanism, token=read_secret(sasl.token_file))
         assert sasl.username, "the configuration demands it"
         assert sasl.password_file, "the configuration demands it"
         return cls(mechanism=sasl.mechanism, username=sasl.username, password=read_secret(sasl.password_file))
+
+    def now(self) -> Self:
+        """Themselves: see `Login`."""
+        return self
+
+
+class Login(Protocol):
+    """Where the credentials come from, asked again for every login."""
+
+    def now(self) -> Credentials:
+        """The credentials as they are now."""
 
 
 class LoginFailed(Exception):
@@ -72,8 +93,11 @@ class Questions(Protocol):
         """The newest version that both sides speak."""
 
 
-async def login(connection: Questions, credentials: Credentials) -> None:
-    """Logs in; afterwards the connection takes any question.
+async def login(connection: Questions, credentials: Credentials) -> int:
+    """Logs in; afterwards the connection takes any question. Done again on the same connection, it renews the login.
+
+    Returns:
+        For how many ms the login holds (KIP-368); 0: as long as the connection.
 
     Raises:
         LoginFailed: with the broker's reason; the caller closes the connection.
@@ -81,15 +105,26 @@ async def login(connection: Questions, credentials: Credentials) -> None:
     mechanism = credentials.mechanism
     await _agree(connection, mechanism)
     version = connection.version(ApiKey.SASL_AUTHENTICATE) or 0
+    lifetime_ms = 0
 
     async def exchange(message: bytes) -> bytes:
+        nonlocal lifetime_ms
         answer = await connection.call(ApiKey.SASL_AUTHENTICATE, version, {"auth_bytes": message})
         if answer["error_code"]:
             reason = answer["error_message"] or error_name(answer["error_code"])
-            raise LoginFailed(f"SASL {mechanism} login as {credentials.username!r} failed: {_shown(reason)}")
+            who = f" as {credentials.username!r}" if credentials.username else ""
+            raise LoginFailed(f"SASL {mechanism} login{who} failed: {_shown(reason)}")
+        lifetime_ms = answer.get("session_lifetime_ms", 0)
         return bytes(answer["auth_bytes"])
 
-    await (_plain if mechanism == "PLAIN" else _scram)(credentials, exchange)
+    match mechanism:
+        case "PLAIN":
+            await _plain(credentials, exchange)
+        case "OAUTHBEARER":
+            await _bearer(credentials, exchange)
+        case _:
+            await _scram(credentials, exchange)
+    return lifetime_ms
 
 
 async def _agree(connection: Questions, mechanism: str) -> None:
@@ -110,6 +145,14 @@ async def _plain(credentials: Credentials, exchange: Exchange) -> None:
     if "\0" in credentials.username + credentials.password:
         raise LoginFailed("SASL PLAIN allows no NUL character in a user name or password")
     await exchange(f"\0{credentials.username}\0{credentials.password}".encode())
+
+
+async def _bearer(credentials: Credentials, exchange: Exchange) -> None:
+    if not _TOKEN.fullmatch(credentials.token):
+        raise LoginFailed("SASL OAUTHBEARER: the token file holds no bearer token: letters, digits and -._~+/ only")
+    if await exchange(f"n,,\x01auth=Bearer {credentials.token}\x01\x01".encode()):
+        await exchange(b"\x01")
+        raise LoginFailed("SASL OAUTHBEARER: the broker refuses the token and does not say why")
 
 
 async def _scram(credentials: Credentials, exchange: Exchange) -> None:

@@ -21,9 +21,9 @@ from sidecar.core.ids import UNKNOWN_OFFSET, NodeId, Seq
 from sidecar.core.positions import has_position
 from sidecar.core.survey import NO_DESCRIBE_QUORUM, NO_POSITION, NoHead, Standing, Survey, read_head
 from sidecar.core.view import Head
+from sidecar.net.access import Access
 from sidecar.net.broker_connection import BrokerConnection, BrokerUnavailable, connect
 from sidecar.net.discovery import describe
-from sidecar.net.sasl import Credentials
 
 FRAME_BYTES_MAX: Final = 16 << 20
 _CONNECTS_AT_ONCE: Final = 64
@@ -60,11 +60,9 @@ class Surveyor:
         bootstrap: brokers to ask for all the others.
     """
 
-    def __init__(
-        self, bootstrap: Sequence[HostPort], credentials: Credentials | None, patience: Patience = PATIENCE
-    ) -> None:
+    def __init__(self, bootstrap: Sequence[HostPort], access: Access, patience: Patience = PATIENCE) -> None:
         self._bootstrap = tuple(bootstrap)
-        self._dial = _Dial(credentials, patience)
+        self._dial = _Dial(access, patience)
         self._patience = patience
         self._nodes: dict[NodeId, _Node] = {}
         self._cluster_id: str | None = None
@@ -159,9 +157,9 @@ class Surveyor:
 class _Dial:
     """Opens connections, not too many at once."""
 
-    def __init__(self, credentials: Credentials | None, patience: Patience) -> None:
+    def __init__(self, access: Access, patience: Patience) -> None:
         self.patience = patience
-        self._credentials = credentials
+        self._access = access
         self._slots = asyncio.Semaphore(_CONNECTS_AT_ONCE)
 
     async def __call__(self, host: str, port: int) -> BrokerConnection:
@@ -169,7 +167,8 @@ class _Dial:
             return await connect(
                 host,
                 port,
-                credentials=self._credentials,
+                tls=self._access.tls(host),
+                credentials=self._access.login,
                 timeout_ms=self.patience.connect_ms,
                 frame_bytes_max=FRAME_BYTES_MAX,
             )

@@ -12,6 +12,7 @@ What was asked is kept in `asked`. Not an oracle: `tests.support.raw_client` is 
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -24,6 +25,7 @@ from codec.frames import FrameReader, frame
 from codec.headers import ConsistencyState, ResponseHeader, encode_response_header, read_request_header
 from codec.registry import known_versions
 from tests.support.address import Address
+from tests.support.fake_login import FakeSasl, FakeSession
 
 FRAME_BYTES_MAX = 1 << 20
 READ_BYTES = 65536
@@ -43,6 +45,8 @@ class Ask:
         state: what its header asks for.
         send: sends bytes of an answer as they are, and returns once there is room for more; for handlers that return
             None after they have answered themselves.
+        connection: the broker's count of connections when this one was accepted.
+        principal: who has logged in on it; None for nobody.
     """
 
     api_key: int
@@ -52,6 +56,8 @@ class Ask:
     payload: bytes
     state: ConsistencyState | None = None
     send: Callable[[bytes], Awaitable[None]]
+    connection: int = 0
+    principal: str | None = None
 
 
 Handler = Callable[[Ask], Awaitable[Mapping[str, Any] | None] | Mapping[str, Any] | None]
@@ -89,7 +95,9 @@ class FakeBroker:
 
     async def start(self) -> None:
         """Listens, on the port of the last time if there was one."""
-        self._server = await asyncio.start_server(self._serve, self.address.host, self.address.port)
+        self._server = await asyncio.start_server(
+            self._serve, self.address.host, self.address.port, ssl=self._cluster.tls
+        )
         self.address = Address(*self._server.sockets[0].getsockname())
 
     async def stop(self) -> None:
@@ -112,12 +120,14 @@ class FakeBroker:
         assert task is not None, "start_server runs this in a task"
         self._connections[task] = writer
         frames = FrameReader(FRAME_BYTES_MAX)
+        number = self.accepted
+        session = FakeSession(self._cluster.sasl) if self._cluster.sasl else None
         try:
             while data := await reader.read(READ_BYTES):
                 for payload in frames.feed(data):
-                    if (answer := await self._answer(payload, writer)) is not None:
+                    if (answer := await self._answer(payload, writer, number, session)) is not None:
                         writer.write(frame(answer))
-        except (ConnectionError, CodecError, HangUp, asyncio.CancelledError):
+        except (OSError, CodecError, HangUp, asyncio.CancelledError):
             pass
         finally:
             del self._connections[task]
@@ -125,7 +135,9 @@ class FakeBroker:
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    async def _answer(self, payload: bytes, writer: asyncio.StreamWriter) -> bytes | None:
+    async def _answer(
+        self, payload: bytes, writer: asyncio.StreamWriter, number: int, session: FakeSession | None
+    ) -> bytes | None:
         async def send(data: bytes) -> None:
             writer.write(data)
             await writer.drain()
@@ -141,9 +153,16 @@ class FakeBroker:
             payload=payload,
             state=header.consistency_state,
             send=send,
+            connection=number,
+            principal=None if session is None else session.principal,
         )
         self.asked.append(ask)
         handler = self.handlers.get(key)
+        if session is not None and key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
+            answer = session.handshake if key == ApiKey.SASL_HANDSHAKE else session.authenticate
+            handler = handler or (lambda ask: answer(ask.body or {}))
+        elif session is not None and session.principal is None and key != ApiKey.API_VERSIONS:
+            raise HangUp
         if handler is None:
             raise HangUp
         body = handler(ask)
@@ -172,13 +191,27 @@ class FakeCluster:
     Attributes:
         offset: the last committed one; `commit` moves it and the brokers' positions.
         refuses_quorum: DescribeQuorum is answered with CLUSTER_AUTHORIZATION_FAILED.
+        host: the name under which the brokers are told.
+        tls: what brokers that start from now on speak; None: no TLS.
+        sasl: who may log in; None: nobody must.
     """
 
-    def __init__(self, broker_count: int = 1, *, cluster_id: str = "fake", offset: int = 100) -> None:
+    def __init__(
+        self,
+        broker_count: int = 1,
+        *,
+        cluster_id: str = "fake",
+        offset: int = 100,
+        tls: ssl.SSLContext | None = None,
+        sasl: FakeSasl | None = None,
+    ) -> None:
         self.cluster_id = cluster_id
         self.offset = offset
         self.leader_epoch = 1
         self.refuses_quorum = False
+        self.host = "127.0.0.1"
+        self.tls = tls
+        self.sasl = sasl
         self.brokers = {node_id: FakeBroker(self, node_id) for node_id in range(1, broker_count + 1)}
 
     async def __aenter__(self) -> Self:
@@ -202,7 +235,7 @@ class FakeCluster:
     def metadata(self) -> dict[str, Any]:
         """A Metadata answer without topics."""
         brokers = [
-            {"node_id": node_id, "host": broker.address.host, "port": broker.address.port}
+            {"node_id": node_id, "host": self.host, "port": broker.address.port}
             for node_id, broker in self.brokers.items()
         ]
         return {"brokers": brokers, "cluster_id": self.cluster_id, "controller_id": 1, "topics": []}

@@ -53,11 +53,19 @@ class ServingSidecar:
 
 
 @contextlib.asynccontextmanager
-async def serving(bootstrap: str, **sections: Mapping[str, Any]) -> AsyncIterator[ServingSidecar]:
-    """A sidecar in front of these brokers, with these sections of the configuration; ended at once afterwards."""
+async def serving(
+    bootstrap: str, *, listener: Mapping[str, Any] | None = None, **sections: Mapping[str, Any]
+) -> AsyncIterator[ServingSidecar]:
+    """A sidecar in front of these brokers, with these sections of the configuration; ended at once afterwards.
+
+    Args:
+        listener: keys of its only listener besides the ports.
+    """
     port, admin, *node_ports = free_ports(2 + NODE_PORTS)
     tree: dict[str, Any] = {
-        "listeners": [{"bind": f"127.0.0.1:{port}", "node_ports": f"{node_ports[0]}-{node_ports[-1]}"}],
+        "listeners": [
+            {"bind": f"127.0.0.1:{port}", "node_ports": f"{node_ports[0]}-{node_ports[-1]}", **(listener or {})}
+        ],
         "admin": {"bind": f"127.0.0.1:{admin}"},
         "limits": {"drain_timeout_ms": 0},
         **sections,
@@ -70,9 +78,9 @@ async def serving(bootstrap: str, **sections: Mapping[str, Any]) -> AsyncIterato
         sidecar = ServingSidecar(app)
         async with asyncio.timeout(START_TIMEOUT_S):
             await lines.get()
-        for listener in app.driver.listeners:
+        for party in app.driver.listeners:
             for node_id in app.driver.core.cluster.addresses:
-                at = listener.ports.advertised(node_id)
+                at = party.ports.advertised(node_id)
                 assert at is not None, "every broker has a port"
                 sidecar.nodes[node_id] = Address(*at)
         yield sidecar

@@ -7,6 +7,7 @@ the codec's, which other tests compare with kio and with Kafka's own definitions
 import asyncio
 import contextlib
 import itertools
+import ssl
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -82,9 +83,9 @@ class StateClient:
         self._unanswered: list[tuple[int, int, int]] = []
 
     @classmethod
-    async def open(cls, address: tuple[str, int]) -> Self:
-        """Connect."""
-        return cls(*await asyncio.open_connection(*address))
+    async def open(cls, address: tuple[str, int], tls: ssl.SSLContext | None = None) -> Self:
+        """Connect, over TLS if a context is given."""
+        return cls(*await asyncio.open_connection(*address, ssl=tls))
 
     async def ask(
         self, api_key: int, api_version: int, body: Mapping[str, Any] | None = None, state: State | None = None

@@ -199,9 +199,8 @@ def test_the_schema_is_as_narrow_as_this_version() -> None:
     def accepted(name: str) -> Any:
         return [part for part in found[name].get("anyOf", [found[name]]) if part != variable]
 
-    sasl = {"enum": [None, "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]}
-    assert accepted("cluster.security.protocol")[0] == {"enum": ["PLAINTEXT", "SASL_PLAINTEXT"]}
-    assert accepted("listeners[*].security.protocol")[0] == {"enum": ["PLAINTEXT"]}
+    sasl = {"enum": ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]}
+    assert accepted("cluster.security.protocol")[0] == {"enum": ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]}
     assert accepted("cluster.security.sasl.mechanism")[0] == sasl
     assert accepted("consistency.on_timeout") == [{"enum": ["error", "freshest", "stale", "close"]}]
     assert accepted("consistency.gate_data_plane")[0]["enum"] == [False, "false"]

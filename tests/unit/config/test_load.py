@@ -74,7 +74,7 @@ def test_all_faults_come_at_once_sorted_by_line() -> None:
     text = """
 cluster:
   bootstrap_server: x
-  security: {protocol: SSL}
+  security: {protocol: TLS}
   head_source: guess
 limits: {connections: 0, connectoins: 5}
 consistency: {wait_timeout_ms: soon}
@@ -85,7 +85,7 @@ wait_timeout_ms: 5
     assert faults(text) == [
         "f.yaml:2: cluster.bootstrap_servers: required",
         "f.yaml:3: cluster.bootstrap_server: unknown key; did you mean `bootstrap_servers`?",
-        "f.yaml:4: cluster.security.protocol: not yet supported by this version; use PLAINTEXT or SASL_PLAINTEXT",
+        "f.yaml:4: cluster.security.protocol: must be PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
         "f.yaml:5: cluster.head_source: must be describe_quorum or broker_max",
         "f.yaml:6: limits.connections: must be between 1 and 1000000",
         "f.yaml:6: limits.connectoins: unknown key; did you mean `connections`?",
@@ -156,17 +156,75 @@ def test_a_single_fault_is_the_only_one(text: str, fault: str) -> None:
         ),
         (
             "{protocol: SASL_PLAINTEXT, sasl: {mechanism: OAUTHBEARER, username: u, token_file: t}}",
+            ["sasl.username: has no effect with mechanism OAUTHBEARER; leave it out"],
+        ),
+        (
+            "{protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER}}",
+            ["sasl.token_file: required with mechanism OAUTHBEARER"],
+        ),
+        (
+            "{protocol: SSL, sasl: {username: u}}",
+            ["sasl.username: has no effect with protocol SSL; set protocol SASL_SSL"],
+        ),
+        (
+            "{ssl: {ca_file: f, verify_hostname: false}}",
             [
-                "sasl.mechanism: not yet supported by this version; use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512",
-                "sasl.token_file: not yet supported by this version; leave it out or set `null`",
-                "sasl.username: has no effect with mechanism OAUTHBEARER; leave it out",
+                "ssl.ca_file: has no effect with protocol PLAINTEXT; set protocol SSL",
+                "ssl.verify_hostname: has no effect with protocol PLAINTEXT; set protocol SSL",
             ],
+        ),
+        (
+            "{protocol: SSL, ssl: {key_file: f}}",
+            ["ssl.key_file: has no effect without cert_file; name the certificate too"],
         ),
     ],
 )
 def test_the_parts_of_a_login_must_agree(security: str, expected: list[str]) -> None:
     text = f"cluster: {{bootstrap_servers: 'a:1', security: {security}}}\n"
     assert faults(text) == [f"f.yaml:1: cluster.security.{fault}" for fault in expected]
+
+
+@pytest.mark.row("5.5")
+@pytest.mark.parametrize(
+    ("security", "expected"),
+    [
+        (
+            "{protocol: SSL}",
+            ["ssl.cert_file: required with protocol SSL: TLS cannot pass through, for addresses are rewritten"],
+        ),
+        (
+            "{ssl: {cert_file: f}, client_auth: required}",
+            [
+                "ssl.cert_file: has no effect with protocol PLAINTEXT; set protocol SSL",
+                "client_auth: has no effect with protocol PLAINTEXT; set protocol SSL",
+            ],
+        ),
+        (
+            "{protocol: SSL, ssl: {cert_file: f}, client_auth: optional}",
+            ["ssl.ca_file: required with client_auth optional: who signed the certificates of clients"],
+        ),
+        (
+            "{protocol: SASL_SSL, ssl: {cert_file: f, ca_file: f, verify_hostname: false}}",
+            [
+                "ssl.ca_file: has no effect with client_auth none; set client_auth, or leave it out",
+                "ssl.verify_hostname: has no effect on a listener: clients show no host name; leave it out",
+            ],
+        ),
+    ],
+)
+def test_tls_of_clients_ends_at_the_listener(security: str, expected: list[str]) -> None:
+    text = f"{CLUSTER}listeners: [{{security: {security}}}]\n"
+    assert faults(text) == [f"f.yaml:2: listeners[0].security.{fault}" for fault in expected]
+
+
+@pytest.mark.row("5.5")
+def test_a_certificate_of_ours_is_not_lent_to_clients_unasked() -> None:
+    text = "cluster: {bootstrap_servers: 'a:1', security: {protocol: SSL, ssl: {cert_file: f}}}\n"
+    assert faults(text) == [
+        "f.yaml:1: listeners[0].identity: must be sidecar: TLS ends here, so the certificate of a client cannot pass "
+        "through, and brokers would take each client for the sidecar"
+    ]
+    parse(text.replace("protocol: SSL", "protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_file: f}"))
 
 
 @pytest.mark.parametrize(
@@ -270,12 +328,12 @@ def test_a_command_config_may_have_three_shapes(tmp_path: Path, shape: str) -> N
     path = tmp_path / "command.yaml"
     path.write_text(shape.format(SECTION))
     assert load_security(path).sasl.username == "alice"
-    path.write_text(shape.format("{protocol: SASL_SSL,\nsasl: {mechanism: PLAIN,\nusernam: alice, password_file: /p}}"))
+    path.write_text(shape.format("{protocol: SASL_TLS,\nsasl: {mechanism: PLAIN,\nusernam: alice, password_file: /p}}"))
     with pytest.raises(ConfigError) as caught:
         load_security(path)
     prefix = shape.replace("{}", "x").replace("{", "").replace("}", "").replace(": ", ".").removesuffix("x")
     assert [str(fault) for fault in caught.value.faults] == [
-        f"{path}:1: {prefix}protocol: not yet supported by this version; use PLAINTEXT or SASL_PLAINTEXT",
+        f"{path}:1: {prefix}protocol: must be PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
         f"{path}:3: {prefix}sasl.usernam: unknown key; did you mean `username`?",
     ]
 
@@ -314,7 +372,7 @@ def test_listening_everywhere_advertises_the_default_host() -> None:
 
 def test_faults_of_arguments_name_the_option(tmp_path: Path) -> None:
     path = tmp_path / "command.yaml"
-    path.write_text("protocol: SSL\n")
+    path.write_text("protocol: TLS\n")
     with pytest.raises(ConfigError) as caught:
         from_arguments(bootstrap="kafka,:1", listen="x", node_ports="5", admin="0", command_config=path)
     assert [str(fault) for fault in caught.value.faults] == [
@@ -323,7 +381,7 @@ def test_faults_of_arguments_name_the_option(tmp_path: Path) -> None:
         "--listen: must be HOST:PORT",
         "--node-ports: must be FIRST-LAST, for example 19101-19199",
         "--admin: must be HOST:PORT",
-        f"{path}:1: protocol: not yet supported by this version; use PLAINTEXT or SASL_PLAINTEXT",
+        f"{path}:1: protocol: must be PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
     ]
     with pytest.raises(ConfigError, match=r"^--node-ports: must not contain the port of bind \(100\)$"):
         from_arguments(bootstrap="kafka:1", listen="h:100", node_ports="100-101")

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -17,11 +18,13 @@ from codec.headers import (
     read_request_header,
     response_body_offset,
 )
+from sidecar.net import broker_connection
 from sidecar.net.broker_connection import BrokerConnection, BrokerUnavailable, connect
 from sidecar.net.counters import CAUSES
 from sidecar.net.sasl import Credentials
 from tests.support.address import Address
-from tests.support.fake_broker import FakeBroker, FakeCluster, HangUp
+from tests.support.fake_broker import Ask, FakeBroker, FakeCluster, HangUp
+from tests.support.fake_login import FakeSasl
 
 TIMEOUT_MS = 10_000
 FRAME_BYTES_MAX = 1 << 16
@@ -233,7 +236,7 @@ async def test_an_answer_without_sense_ends_the_connection(answer: Callable[[byt
 @pytest.mark.parametrize(
     ("data", "cause", "words"),
     [
-        (b"\x15\x03\x03\x00\x02\x02\x50", "tls_alert", "TLS answers there; use a PLAINTEXT"),
+        (b"\x15\x03\x03\x00\x02\x02\x50", "tls_alert", "TLS answers there; set cluster.security.protocol to SSL"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "http", "an HTTP server answers there"),
         (b"SSH-2.0-OpenSSH_9.6\r\n", "protocol", "does not speak Kafka's protocol"),
         (b"\xff\xff\xff\xff", "protocol", "does not speak Kafka's protocol"),
@@ -335,6 +338,53 @@ async def test_a_refused_login_ends_the_connection(broker: FakeBroker) -> None:
     assert caught.value.cause == "login"
 
 
-@pytest.mark.parametrize("cause", ["tls_alert", "tls_hello", "http", "protocol", "closed", "timeout", "connect"])
+@pytest.mark.row("5.3")
+@pytest.mark.row("5.4")
+async def test_a_login_is_renewed_before_it_ends_and_questions_wait_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker_connection, "_RENEW_AT_LEAST_S", 0.05)
+    sasl = FakeSasl(passwords={"alice": "old"}, lifetime_ms=50)
+    async with FakeCluster(sasl=sasl) as cluster:
+        broker = cluster.brokers[1]
+        who = Credentials(mechanism="PLAIN", username="alice", password="old")
+        connection = await open_to(broker.address, credentials=who)
+        begun, go = asyncio.Event(), asyncio.Event()
+
+        async def slow(ask: Ask) -> Mapping[str, Any]:
+            begun.set()
+            await go.wait()
+            return {"error_code": ErrorCode.NONE, "mechanisms": ["PLAIN"]}
+
+        broker.handlers[ApiKey.SASL_HANDSHAKE] = slow
+        async with asyncio.timeout(TIMEOUT_MS / 1000):
+            await begun.wait()
+        question = asyncio.ensure_future(connection.call(ApiKey.METADATA, METADATA_VERSION, NO_TOPICS))
+        await asyncio.sleep(0)
+        sasl.lifetime_ms = 0
+        go.set()
+        assert (await question)["cluster_id"] == "fake"
+        asked = [ask.api_key for ask in broker.asked]
+        login = [ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE]
+        assert asked == [ApiKey.API_VERSIONS, *login, *login, ApiKey.METADATA]
+        assert {ask.connection for ask in broker.asked} == {1}
+        connection.close()
+
+
+@pytest.mark.row("5.4")
+async def test_a_login_that_cannot_be_renewed_ends_the_connection(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(broker_connection, "_RENEW_AT_LEAST_S", 0.05)
+    sasl = FakeSasl(passwords={"alice": "old"}, lifetime_ms=50)
+    async with FakeCluster(sasl=sasl) as cluster:
+        lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        who = Credentials(mechanism="PLAIN", username="alice", password="old")
+        await open_to(cluster.brokers[1].address, credentials=who, on_lost=lost.set_result)
+        sasl.passwords["alice"] = "new"
+        async with asyncio.timeout(TIMEOUT_MS / 1000):
+            assert await lost == "login"
+    assert "a login could not be renewed, its connection is closed: SASL PLAIN login as 'alice' failed" in caplog.text
+
+
+@pytest.mark.parametrize("cause", ["tls", "tls_alert", "tls_hello", "http", "protocol", "closed", "timeout", "connect"])
 def test_every_cause_has_its_metric(cause: str) -> None:
     assert cause in CAUSES

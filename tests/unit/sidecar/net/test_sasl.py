@@ -225,10 +225,52 @@ async def test_a_refused_handshake_says_what_to_do(handshake: dict[str, Any], ex
     assert len(broker.asked) == 1
 
 
+@pytest.mark.row("5.8")
 def test_credentials_show_no_password() -> None:
     who = credentials("PLAIN")
     assert PASSWORD not in f"{who} {who!r} {[who]}"
     assert "alice" in repr(who)
+    assert TOKEN not in repr(Credentials(mechanism="OAUTHBEARER", token=TOKEN))
+
+
+TOKEN = "eyJhbGciOi.JIUzI1.NiJ9-_~+/=="
+
+
+@pytest.mark.row("5.4")
+async def test_a_bearer_token_is_one_message() -> None:
+    broker = ScriptedBroker(lambda message: b"")
+    assert await login(broker, Credentials(mechanism="OAUTHBEARER", token=TOKEN)) == 0
+    assert broker.asked == [
+        (ApiKey.SASL_HANDSHAKE, 1, {"mechanism": "OAUTHBEARER"}),
+        (ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": f"n,,\x01auth=Bearer {TOKEN}\x01\x01".encode()}),
+    ]
+
+
+async def bearer_failure(broker: ScriptedBroker, token: str) -> str:
+    with pytest.raises(LoginFailed) as caught:
+        await login(broker, Credentials(mechanism="OAUTHBEARER", token=token))
+    assert token not in "".join(traceback.format_exception(caught.value))
+    return str(caught.value)
+
+
+@pytest.mark.row("5.4")
+async def test_a_refused_token_is_a_challenge_whose_answer_brings_the_reason() -> None:
+    def step(message: bytes) -> bytes:
+        if message == b"\x01":
+            raise Refusal('{"status":"invalid_token"}')
+        return b'{"status":"invalid_token"}'
+
+    broker = ScriptedBroker(step)
+    assert await bearer_failure(broker, TOKEN) == ('SASL OAUTHBEARER login failed: {"status":"invalid_token"}')
+    mute = ScriptedBroker(lambda message: b"no")
+    assert (await bearer_failure(mute, TOKEN)).endswith("the broker refuses the token and does not say why")
+
+
+@pytest.mark.parametrize("token", ["two words", "a\x01b", "tökén", "a=b"])
+async def test_what_is_no_bearer_token_is_not_sent(token: str) -> None:
+    broker = ScriptedBroker(lambda message: b"")
+    assert "the token file holds no bearer token" in await bearer_failure(broker, token)
+    assert [asked[0] for asked in broker.asked] == [ApiKey.SASL_HANDSHAKE]
 
 
 SASL = "protocol: SASL_PLAINTEXT\nsasl: {{mechanism: SCRAM-SHA-512, username: alice, password_file: {}}}\n"

@@ -9,6 +9,7 @@ from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 from config.sidecar import ClusterSecurity
 from config.values import HostPort
+from sidecar.net.access import Access
 from sidecar.survey import ClusterUnreachable, Head, NoHead, Patience, Survey, Surveyor, surveying
 from tests.support.fake_broker import Ask, FakeBroker, FakeCluster, HangUp
 
@@ -250,7 +251,7 @@ async def test_any_bootstrap_server_will_do(cluster: FakeCluster) -> None:
 async def test_a_cluster_that_cannot_be_reached_names_every_server(cluster: FakeCluster) -> None:
     for broker in cluster.brokers.values():
         await broker.stop()
-    surveyor = Surveyor(servers(cluster), None, PATIENCE)
+    surveyor = Surveyor(servers(cluster), Access(ClusterSecurity()), PATIENCE)
     with pytest.raises(ClusterUnreachable) as caught:
         await surveyor.look()
     assert str(caught.value).splitlines() == [
