@@ -18,7 +18,7 @@ class Kind(Enum):
     READ = "read"
     """A gated read: waits until a broker is proven to show what the session has seen."""
     WRITE = "write"
-    """A metadata write: goes to the client's own broker, never ahead of a read that came before it."""
+    """A metadata write, or a login: goes to the client's own broker, never ahead of a read that came before it."""
     CREATE = "create"
     """A Metadata request that creates topics: gated like a read, on the client's own broker, answered like a write."""
 
@@ -98,6 +98,9 @@ TRAITS: Final[dict[int, Traits]] = {
     # May create their internal topics
     ApiKey.FIND_COORDINATOR: _WRITE,
     ApiKey.STREAMS_GROUP_HEARTBEAT: _WRITE,
+    # A login, or a new one on a live connection: in the middle of it a broker takes no request that was held before
+    ApiKey.SASL_HANDSHAKE: Traits(kind=Kind.WRITE, trace=Trace.NONE),
+    ApiKey.SASL_AUTHENTICATE: Traits(kind=Kind.WRITE, trace=Trace.NONE),
     # Passed through, but answered by the controller, which may be ahead of every broker
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Traits(kind=Kind.PLAIN, trace=Trace.HEAD),
     ApiKey.DESCRIBE_QUORUM: Traits(kind=Kind.PLAIN, trace=Trace.HEAD),

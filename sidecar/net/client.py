@@ -15,7 +15,7 @@ from sidecar.core.apis import PLAIN, api_name
 from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.events import RequestReceived
 from sidecar.core.ids import NodeId
-from sidecar.core.passing import LOOKED_AT, Passing, UnsupportedVersion, look
+from sidecar.core.passing import LOOKED_AT, Passing, UnsupportedVersion, is_request, look, takes_tokens
 from sidecar.core.requests import read_request
 from sidecar.core.versions import refuse_offer
 from sidecar.net.driver import Driver
@@ -65,6 +65,7 @@ class Client(asyncio.Protocol):
         self._pending = bytearray()
         self._wanted = 0
         self._streaming = 0
+        self._takes_tokens = False
         self._reading = True
         self._admitted = False
         self._finished: str | None = None
@@ -232,6 +233,9 @@ class Client(asyncio.Protocol):
         length = len(data)
         connection, driver, limits = self.connection, self._driver, self._limits
         self._wanted = 0
+        if self._takes_tokens:
+            self._consume_tokens(data)
+            return
         while length - position >= _START.size:
             if not connection.accepts(limits.in_flight_per_connection, limits.overtaken_answer_bytes):
                 break
@@ -259,6 +263,10 @@ class Client(asyncio.Protocol):
                     self._refuse_offer(api_key, correlation_id)
                 if self.closing():
                     return
+                if takes_tokens(api_key, api_version):
+                    self._takes_tokens = True
+                    self._consume_tokens(data[position:])
+                    return
                 continue
             driver.counters.requests[api_key, passing.value] += 1
             if passing is Passing.PLAIN:
@@ -276,6 +284,26 @@ class Client(asyncio.Protocol):
             position = end
         self.home.write(data if run == 0 and position == length else data[run:position])
         self._keep(data, position)
+
+    def _consume_tokens(self, data: bytes) -> None:
+        """Takes the raw tokens that follow SaslHandshake v0, unseen; the first request after them is one as ever."""
+        position, length = 0, len(data)
+        while length - position >= SIZE_BYTES and self.accepts():
+            (size,) = _SIZE.unpack_from(data, position)
+            if not 0 <= size <= self._limits.frame_bytes:
+                self._malformed(data[position : position + 16], size)
+                return
+            end = position + SIZE_BYTES + size
+            if end > length:
+                self._wanted = end - position
+                break
+            if is_request(data[position + SIZE_BYTES : end]):
+                self._takes_tokens = False
+                self._consume(data[position:])
+                return
+            self.home.write(data[position:end])
+            position = end
+        self._pending[:0] = data[position:]
 
     def _look(self, data: bytes, start: int, end: int) -> Passing | None:
         """Looks closer at a request; None when what it is ended the connection."""

@@ -21,6 +21,7 @@ from sidecar.core.connection import Exchange
 from sidecar.core.events import HomeClosed, HomeOpened
 from sidecar.core.ids import NodeId
 from sidecar.core.long_answers import LongAnswer
+from sidecar.core.passing import takes_tokens
 from sidecar.core.states import can_carry, state_in
 from sidecar.core.versions import READ_HERE
 from sidecar.net.access import explain_tls, tls_arguments
@@ -68,6 +69,7 @@ class Home(asyncio.Protocol):
         self._streaming: LongAnswer | None = None
         self._paused = False
         self._left_with_broker = False
+        self._takes_tokens = False
         self._finishing = False
         self._closed = False
         # Until the broker has answered without a ConsistencyState where there was room for one.
@@ -207,6 +209,8 @@ class Home(asyncio.Protocol):
     # In
 
     def _consume(self, data: bytes) -> None:
+        if self._takes_tokens and not (data := self._consume_tokens(data)):
+            return
         position = run = 0
         length = len(data)
         client, driver = self._client, self._driver
@@ -259,12 +263,45 @@ class Home(asyncio.Protocol):
             driver.answered(exchange, payload, client.listener.ports)
             if self._closed:
                 return
+            if takes_tokens(request.api_key, request.api_version):
+                self._takes_tokens = True
+                self._consume(data[position:])
+                return
         if run < position:
             client.write(data if run == 0 and position == length else data[run:position])
             client.passed()
         if position < length:
             self._pending += data[position:]
             self._check_size()
+
+    def _consume_tokens(self, data: bytes) -> bytes:
+        """Passes the raw tokens that follow SaslHandshake v0; returns the answers behind them, keeps what is cut.
+
+        Tokens have no correlation id. They end with the first answer to a request that came after them.
+        """
+        client, position, length = self._client, 0, len(data)
+        self._wanted = 0
+        while length - position >= SIZE_BYTES:
+            (size,) = _SIZE.unpack_from(data, position)
+            if not 0 <= size <= self._driver.limits.frame_bytes:
+                raise CodecError(
+                    position, "frame.size", f"{size} bytes; the limit is {self._driver.limits.frame_bytes}"
+                )
+            end = position + SIZE_BYTES + size
+            exchange = client.connection.next_at_home
+            if exchange is not None and size >= _CORRELATION_ID_BYTES:
+                if length - position < _START.size:
+                    break
+                if _START.unpack_from(data, position)[1] == exchange.request.correlation_id:
+                    self._takes_tokens = False
+                    return data[position:]
+            if end > length:
+                self._wanted = end - position
+                break
+            client.write(data[position:end])
+            position = end
+        self._pending += data[position:]
+        return b""
 
     def _check_size(self) -> None:
         """A size that makes no sense is refused as soon as it is there."""

@@ -125,7 +125,10 @@ class FakeBroker:
         try:
             while data := await reader.read(READ_BYTES):
                 for payload in frames.feed(data):
-                    if (answer := await self._answer(payload, writer, number, session)) is not None:
+                    if session is not None and session.takes_raw_tokens:
+                        if (said := session.take_raw_token(payload)) is not None:
+                            writer.write(frame(said))
+                    elif (answer := await self._answer(payload, writer, number, session)) is not None:
                         writer.write(frame(answer))
         except (OSError, CodecError, HangUp, asyncio.CancelledError):
             pass
@@ -161,6 +164,7 @@ class FakeBroker:
         if session is not None and key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
             answer = session.handshake if key == ApiKey.SASL_HANDSHAKE else session.authenticate
             handler = handler or (lambda ask: answer(ask.body or {}))
+            session.takes_raw_tokens = key == ApiKey.SASL_HANDSHAKE and version == 0
         elif session is not None and session.principal is None and key != ApiKey.API_VERSIONS:
             raise HangUp
         if handler is None:

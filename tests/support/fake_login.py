@@ -21,11 +21,13 @@ class FakeSasl:
         passwords: of PLAIN, by user name.
         tokens: of OAUTHBEARER, token to principal.
         lifetime_ms: how long a login holds; 0: as long as the connection.
+        raw_answers: what is said to the raw tokens after SaslHandshake v0, one after the other; None: nothing.
     """
 
     passwords: dict[str, str] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     lifetime_ms: int = 0
+    raw_answers: tuple[bytes | None, ...] = (b"",)
 
     def principal(self, mechanism: str, message: bytes) -> str | None:
         """Who says this; None for nobody we know."""
@@ -43,12 +45,25 @@ class FakeSession:
     Attributes:
         principal: None until somebody has logged in.
         logins: how often that was.
+        raw_tokens: those that came after SaslHandshake v0.
+        takes_raw_tokens: whether the next frame is one.
     """
 
     sasl: FakeSasl
     principal: str | None = None
     logins: int = 0
     mechanism: str = ""
+    raw_tokens: list[bytes] = field(default_factory=list)
+    takes_raw_tokens: bool = False
+
+    def take_raw_token(self, token: bytes) -> bytes | None:
+        """The answer to a raw token; the last one logs in whoever it is."""
+        answers = self.sasl.raw_answers
+        self.raw_tokens.append(token)
+        if len(self.raw_tokens) == len(answers):
+            self.takes_raw_tokens = False
+            self.principal = "raw"
+        return answers[len(self.raw_tokens) - 1]
 
     def handshake(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to SaslHandshake."""

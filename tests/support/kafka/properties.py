@@ -93,6 +93,8 @@ def _broker(layout: Layout, node_id: int) -> dict[str, Value]:
         "listener.name.sasl.scram-sha-512.sasl.jaas.config": (
             "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         ),
+        # Lets a client log in anew on a live connection, and ends those that have not after an hour.
+        "listener.name.sasl.plain.connections.max.reauth.ms": 3_600_000,
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": 0,
         "offsets.topic.num.partitions": INTERNAL_TOPIC_PARTITIONS,
