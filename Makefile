@@ -24,7 +24,7 @@ check: lint
 	$(BIN)/pytest -q -n 2 -m "not kafka and not slow" $(PYTEST)
 
 bench: .venv/dev
-	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks $(BENCH)
 
 nightly: .venv/dev
 	TIDEGATE_NIGHTLY=1 $(BIN)/pytest -n 2 $(PYTEST)

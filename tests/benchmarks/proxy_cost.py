@@ -1,228 +1,201 @@
-"""What the sidecar costs a small request, beside a relay that copies bytes and no proxy at all.
+"""What the sidecar costs, beside no proxy, HAProxy, and a bare relay on uvloop, all in one run on loopback.
 
-    python -m tests.benchmarks.proxy_cost [--seconds 2] [--rounds 3]
+    python -m tests.benchmarks.proxy_cost [--quick] [stub|kafka|memory ...]
 
-A stub broker answers Heartbeat at once; a client keeps some requests in flight on some connections. All ways take turns
-in one run, so that a busy machine disturbs each of them; the ratios to the relay are what counts. Everything runs in
-processes of its own on loopback.
+A client in C asks a stub broker in C, and then real Kafka. All ways to the broker take turns in short rounds, and the
+best round of each counts, so that a busy machine disturbs all alike; the ratios are what counts. Every part is a
+process of its own.
 """
 
 import argparse
-import asyncio
-import multiprocessing
-import statistics
-import struct
+import os
+import socket
 import sys
-import time
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
 
-import uvloop
-
-from codec import encode_response
-from codec.api_keys import ApiKey
-from codec.headers import ResponseHeader, encode_response_header, peek_request
-from codec.registry import known_versions
+from tests.benchmarks import exchanges, kafka_topics, peers
+from tests.benchmarks.processes import resident_mb
+from tests.benchmarks.report import Target, added, table, verdict
+from tests.benchmarks.rounds import Load, in_turns
+from tests.benchmarks.ways import DIRECT, HAPROXY, HAPROXY_LARGE, SIDECAR, Way, missing, ways
+from tests.support.kafka import jars
 from tests.support.kafka.ports import HOST, free_ports
-from tests.support.sidecar import SidecarProcess
 
-LOADS: Final = ((1, 1), (8, 1), (8, 16), (64, 1))
+SMALL: Final = ((1, 1), (8, 1), (64, 1), (1, 16), (8, 16), (64, 16))
 """Connections, and requests in flight on each."""
+LARGE: Final = (1, 4)
+"""Connections, with one request in flight on each."""
+GATED: Final = (1, 8)
+"""The same."""
 
-_HEARTBEAT: Final = (
-    struct.pack(">hhi", ApiKey.HEARTBEAT, 1, 7) + b"\x00\x05bench" + b"\x00\x01g\x00\x00\x00\x01\x00\x01m"
-)
-REQUEST: Final = struct.pack(">i", len(_HEARTBEAT)) + _HEARTBEAT
-ANSWER: Final = struct.pack(">iiih", 10, 7, 0, 25)
+STUB_RATES: Final = dict(zip(SMALL, (0.8, 0.9, 0.6, 0.25, 0.25, 0.25), strict=True))
+KAFKA_RATES: Final = dict.fromkeys(SMALL, 0.9)
+LARGE_RATE: Final = 0.9
+ADDED_P50_MAX: Final = 1.3
+CPU_MAX: Final = 1.5
+CPU_LARGE_MAX: Final = 1.2
+GATED_MAX: Final = 1.1
 
-
-class Stub(asyncio.Protocol):
-    """A broker: Heartbeat from a constant, what the sidecar asks at its start from the codec."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._buffer = b""
-        self._transport: Any = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keeps the transport."""
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        """Answers every whole frame, all of a chunk in one write."""
-        data = self._buffer + data
-        answers = []
-        position = 0
-        while len(data) - position >= 4:
-            end = position + 4 + int.from_bytes(data[position : position + 4], "big")
-            if end > len(data):
-                break
-            payload = data[position + 4 : end]
-            answers.append(ANSWER if payload[:2] == b"\x00\x0c" else self._answer(payload))
-            position = end
-        self._buffer = data[position:]
-        self._transport.write(b"".join(answers))
-
-    def _answer(self, payload: bytes) -> bytes:
-        key, version, correlation_id = peek_request(payload)
-        body = {
-            ApiKey.API_VERSIONS: self._offer,
-            ApiKey.METADATA: self._metadata,
-            ApiKey.DESCRIBE_QUORUM: self._quorum,
-        }[ApiKey(key)]()
-        header = encode_response_header(ResponseHeader(correlation_id=correlation_id), key, version)
-        answer = header + encode_response(key, version, body)
-        return struct.pack(">i", len(answer)) + answer
-
-    def _offer(self) -> dict[str, Any]:
-        offered = {int(key): found for key in ApiKey if (found := known_versions(key))} | {ApiKey.HEARTBEAT: range(5)}
-        keys = [{"api_key": key, "min_version": found[0], "max_version": found[-1]} for key, found in offered.items()]
-        return {"error_code": 0, "api_keys": keys, "finalized_features_epoch": 1}
-
-    def _metadata(self) -> dict[str, Any]:
-        return {
-            "brokers": [{"node_id": 1, "host": HOST, "port": self._port}],
-            "cluster_id": "bench",
-            "controller_id": 1,
-        }
-
-    def _quorum(self) -> dict[str, Any]:
-        voter = {"replica_id": 9, "last_fetch_timestamp": 1, "last_caught_up_timestamp": 1, "log_end_offset": 2}
-        partition = {"leader_id": 9, "leader_epoch": 1, "high_watermark": 2, "current_voters": [voter]}
-        return {"topics": [{"topic_name": "__cluster_metadata", "partitions": [partition]}]}
+IDLE_CONNECTIONS: Final = 1000
+IDLE_MB_MAX: Final = 64
 
 
-class Relay(asyncio.Protocol):
-    """Copies bytes between a client and the stub, and looks at none of them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long is measured: so many rounds of each load, and in each so many seconds on each way."""
 
-    def __init__(self, to_port: int | None, peer: "Relay | None" = None) -> None:
-        self._to_port = to_port
-        self._peer = peer
-        self._early: list[bytes] = []
-        self.transport: Any = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Connects the other side."""
-        self.transport = transport
-        if self._to_port is not None:
-            self._task = asyncio.get_running_loop().create_task(self._connect(self._to_port))
-
-    async def _connect(self, port: int) -> None:
-        loop = asyncio.get_running_loop()
-        _, self._peer = await loop.create_connection(lambda: Relay(None, self), HOST, port)
-        for data in self._early:
-            self._peer.transport.write(data)
-
-    def data_received(self, data: bytes) -> None:
-        """Copies."""
-        if self._peer is None:
-            self._early.append(data)
-        else:
-            self._peer.transport.write(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Ends the other side."""
-        if self._peer is not None:
-            self._peer.transport.close()
+    rounds: int
+    seconds: float
 
 
-class Load(asyncio.Protocol):
-    """One connection of the client: as many requests in flight as it may have, each answer brings the next."""
-
-    def __init__(self, in_flight: int, took_s: list[float]) -> None:
-        self._in_flight = in_flight
-        self._took_s = took_s
-        self._left = 0
-        self._sent_s = 0.0
-        self.answers = 0
-        self.transport: Any = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Sends the first requests."""
-        self.transport = transport
-        self._send()
-
-    def data_received(self, data: bytes) -> None:
-        """Counts answers; when the whole batch is answered, sends the next."""
-        self._left -= len(data)
-        if self._left <= 0:
-            self.answers += self._in_flight
-            self._took_s.append(time.perf_counter() - self._sent_s)
-            self._send()
-
-    def _send(self) -> None:
-        self._left += len(ANSWER) * self._in_flight
-        self._sent_s = time.perf_counter()
-        self.transport.write(REQUEST * self._in_flight)
+FULL: Final = Pace(rounds=6, seconds=0.25)
+QUICK: Final = Pace(rounds=2, seconds=0.15)
 
 
-async def measure(port: int, connections: int, in_flight: int, seconds: float) -> tuple[float, float]:
-    """Requests a second, and the median time in ms until a batch is answered."""
-    loop = asyncio.get_running_loop()
-    took_s: list[float] = []
-    loads = [(await loop.create_connection(lambda: Load(in_flight, took_s), HOST, port))[1] for _ in range(connections)]
-    await asyncio.sleep(0.2)
-    before, start_s = sum(load.answers for load in loads), time.perf_counter()
-    took_s.clear()
-    await asyncio.sleep(seconds)
-    rate = (sum(load.answers for load in loads) - before) / (time.perf_counter() - start_s)
-    for load in loads:
-        load.transport.close()
-    return rate, statistics.median(took_s) * 1000
+def stub(pace: Pace) -> None:
+    """A broker that costs next to nothing: what is left is the proxy."""
+    (port,) = free_ports(1)
+    with peers.stub(port, exchanges.stub_answers(port)), ways(port) as found:
+        _small(found, pace, STUB_RATES)
+        _large(found, pace, *exchanges.large_requests(), {})
+        _gated(found, pace)
 
 
-def serve(port: int, protocol: Callable[[], asyncio.Protocol]) -> None:
-    """Runs one server until the process is ended."""
-
-    async def forever() -> None:
-        server = await asyncio.get_running_loop().create_server(protocol, HOST, port)
-        await server.serve_forever()
-
-    uvloop.run(forever())
-
-
-def serve_stub(port: int) -> None:
-    """The stub broker."""
-    serve(port, lambda: Stub(port))
+def kafka(pace: Pace) -> None:
+    """A real broker."""
+    reason = jars.missing(jars.VERSIONS[0])
+    if reason is not None:
+        _say(f"left out: {reason}")
+        return
+    with kafka_topics.prepared_kafka(jars.VERSIONS[0]) as broker, ways(broker.port) as found:
+        _small(found, pace, KAFKA_RATES)
+        _large(found, pace, broker.fetch, broker.produce, dict.fromkeys(LARGE, LARGE_RATE))
+        _gated(found, pace)
 
 
-def serve_relay(port: int, to_port: int) -> None:
-    """The relay."""
-    serve(port, lambda: Relay(to_port))
+def memory(pace: Pace) -> None:
+    """What each proxy holds in memory with many idle connections that have been used once."""
+    (port,) = free_ports(1)
+    with peers.stub(port, exchanges.stub_answers(port)), ways(port) as found:
+        _say(f"| resident MB | before | {IDLE_CONNECTIONS} idle connections | target |\n|---|---|---|---|", end="\n")
+        for name, way in found.items():
+            if way.pid is None:
+                continue
+            before_mb = resident_mb(way.pid)
+            with ExitStack() as connections:
+                for _ in range(IDLE_CONNECTIONS):
+                    connection = connections.enter_context(socket.create_connection((HOST, way.port), timeout=10))
+                    connection.sendall(exchanges.heartbeat())
+                    connection.recv(64)
+                idle_mb = resident_mb(way.pid)
+            target = verdict(idle_mb, IDLE_MB_MAX, at_most=True) if name == SIDECAR else ""
+            _say(f"| {name} | {before_mb:.1f} | {idle_mb:.1f} | {target} |", end="\n")
+        _say("", end="\n")
+
+
+def _small(found: Mapping[str, Way], pace: Pace, rates: Mapping[tuple[int, int], float]) -> None:
+    """Heartbeats."""
+    names = {each: f"{_connections(each[0])}, {each[1]} in flight" for each in SMALL}
+    loads = [
+        Load(name=name, request=exchanges.heartbeat(), connections=connections, in_flight=in_flight)
+        for (connections, in_flight), name in names.items()
+    ]
+    best = in_turns(found, loads, rounds=pace.rounds, seconds=pace.seconds)
+    wanted = {names[each]: ratio for each, ratio in rates.items()}
+    _say(table("requests a second", best, lambda b: b.rate, Target(against=HAPROXY, ratio=wanted), ",.0f"))
+    alone = {names[1, 1]: ADDED_P50_MAX}
+    more = added(best)
+    _say(table("added p50, us", more, lambda b: b.p50_us, Target(against=HAPROXY, ratio=alone, at_most=True), ".1f"))
+    _say(table("added p99, us", more, lambda b: b.p99_us, Target(against=HAPROXY, ratio={}, at_most=True), ".1f"))
+    one_at_a_time = [name for (_, in_flight), name in names.items() if in_flight == 1]
+    cost = Target(against=HAPROXY, ratio=dict.fromkeys(one_at_a_time, CPU_MAX), at_most=True)
+    _say(table("CPU s for 100 000 requests", best, lambda b: b.cpu_us / 10, cost, ".2f"))
+
+
+def _large(found: Mapping[str, Way], pace: Pace, fetch: bytes, produce: bytes, rates: Mapping[int, float]) -> None:
+    """A megabyte in each answer, or in each request."""
+    wanted: dict[str, float] = {}
+    loads = []
+    for kind, request in (("fetch", fetch), ("produce", produce)):
+        for connections in LARGE:
+            name = f"1 MB {kind}, {_connections(connections)}"
+            loads.append(Load(name=name, request=request, connections=connections, in_flight=1))
+            if connections in rates:
+                wanted[name] = rates[connections]
+    best = in_turns(found, loads, rounds=pace.rounds, seconds=pace.seconds)
+    _say(table("MB/s", best, lambda b: b.rate, Target(against=HAPROXY_LARGE, ratio=wanted), ",.0f"))
+    names = [load.name for load in loads]
+    cost = Target(against=HAPROXY_LARGE, ratio=dict.fromkeys(names, CPU_LARGE_MAX), at_most=True)
+    _say(table("CPU s for 1 GB", best, lambda b: b.cpu_us / 1000, cost, ".2f"))
+
+
+def _gated(found: Mapping[str, Way], pace: Pace) -> None:
+    """A read that is gated and need not wait, and a request of the same bytes that is only forwarded.
+
+    The ratio is that of how many times the direct way each of them takes: their cost to the broker cancels out.
+    """
+    both = {name: found[name] for name in (DIRECT, SIDECAR)}
+    apis = {"forwarded": exchanges.FORWARDED, "gated": exchanges.GATED}
+    loads = {
+        (connections, kind): Load(
+            name=f"{kind}, {_connections(connections)}",
+            request=exchanges.small(api),
+            connections=connections,
+            in_flight=1,
+        )
+        for connections in GATED
+        for kind, api in apis.items()
+    }
+    best = in_turns(both, list(loads.values()), rounds=pace.rounds, seconds=pace.seconds)
+    _say(
+        "| p50, us | direct | sidecar | sidecar / direct | gated / forwarded | target |\n|---|---|---|---|---|---|",
+        end="\n",
+    )
+    for connections in GATED:
+        times = 1.0
+        for kind in apis:
+            of_load = best[loads[connections, kind].name]
+            direct_us, through_us = of_load[DIRECT].p50_us, of_load[SIDECAR].p50_us
+            before, times = times, through_us / direct_us
+            cells = f"{direct_us:.1f} | {through_us:.1f} | {times:.2f}"
+            ratio = times / before
+            target = f"{ratio:.2f} | {verdict(ratio, GATED_MAX, at_most=True)}" if kind == "gated" else " | "
+            _say(f"| {loads[connections, kind].name} | {cells} | {target} |", end="\n")
+    _say("", end="\n")
+
+
+def _connections(count: int) -> str:
+    return "1 connection" if count == 1 else f"{count} connections"
+
+
+SECTIONS: Final[dict[str, Callable[[Pace], None]]] = {"stub": stub, "kafka": kafka, "memory": memory}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print the table."""
+    """Measure and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.proxy_cost", description=main.__doc__)
-    parser.add_argument("--seconds", type=float, default=1.5, help="for each way and load (1.5)")
-    parser.add_argument("--rounds", type=int, default=3, help="how often all ways take turns (3)")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)} (all)")
+    parser.add_argument("--quick", action="store_true", help="few short rounds, to see that all works")
     args = parser.parse_args(arguments)
-    stub_port, relay_port = free_ports(2)
-    spawn = multiprocessing.get_context("spawn")
-    servers = [
-        spawn.Process(target=serve_stub, args=(stub_port,), daemon=True),
-        spawn.Process(target=serve_relay, args=(relay_port, stub_port), daemon=True),
-    ]
-    for server in servers:
-        server.start()
-    sys.stdout.write("connections  in flight  way      requests/s  p50 ms  rate to relay\n")
-    with SidecarProcess(f"{HOST}:{stub_port}") as sidecar:
-        ways = {"direct": stub_port, "relay": relay_port, "sidecar": sidecar.nodes[1].port}
-        for connections, in_flight in LOADS:
-            found: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
-            for _ in range(args.rounds):
-                for way, port in ways.items():
-                    found[way].append(uvloop.run(measure(port, connections, in_flight, args.seconds)))
-            relay_rates = [rate for rate, _ in found["relay"]]
-            for way, rows in found.items():
-                ratio = statistics.median(rate / relay for (rate, _), relay in zip(rows, relay_rates, strict=True))
-                rate = statistics.median(rate for rate, _ in rows)
-                p50_ms = statistics.median(p50_ms for _, p50_ms in rows)
-                sys.stdout.write(
-                    f"{connections:11}  {in_flight:9}  {way:7}  {rate:10.0f}  {p50_ms:6.3f}  {ratio:13.2f}\n"
-                )
-    for server in servers:
-        server.terminate()
+    if unknown := set(args.sections) - set(SECTIONS):
+        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+    if (reason := peers.missing()) is not None:
+        _say(f"left out: {reason}")
+        return
+    if (reason := missing()) is not None:
+        _say(reason)
+    for name in args.sections or SECTIONS:
+        _say(f"-- {name}")
+        SECTIONS[name](QUICK if args.quick else FULL)
+        _say(f"load average of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+
+
+def _say(text: str, end: str = "\n\n") -> None:
+    sys.stdout.write(text + end)
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
