@@ -46,6 +46,13 @@ class CloseClient:
 
 
 @dataclass(frozen=True, slots=True)
+class ReopenHome:
+    """Connect this client to its own broker again and report `events.HomeOpened`, or `events.HomeClosed`."""
+
+    connection: ClientConnection
+
+
+@dataclass(frozen=True, slots=True)
 class OpenChannel:
     """Open a channel for routed reads to this broker and report `events.ChannelOpened`, or `events.ChannelClosed`."""
 
@@ -128,6 +135,7 @@ Action = (
     | Deliver
     | Refuse
     | CloseClient
+    | ReopenHome
     | OpenChannel
     | Watch
     | Unwatch

@@ -106,4 +106,7 @@ TRAITS: Final[dict[int, Traits]] = {
     ApiKey.DESCRIBE_QUORUM: Traits(kind=Kind.PLAIN, trace=Trace.HEAD),
 }
 
+TIED: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE})
+"""After these a broker keeps what it forgets when the connection ends: who it is, records that are locked for it."""
+
 GATED_READS: Final = frozenset(key for key, traits in TRAITS.items() if traits.kind is Kind.READ)

@@ -154,6 +154,7 @@ class ClientConnection:
         node_id: the client's own broker: that of the port it connected to, or the one chosen for the bootstrap port.
         home: the connection to that broker, None while it is not open.
         session: that of its latest gated request.
+        tied: the broker keeps something that ends with this very connection, or can answer by closing it only.
         waiting_bytes: size of the answers that wait for an earlier one.
     """
 
@@ -169,6 +170,7 @@ class ClientConnection:
         "home",
         "node_id",
         "session",
+        "tied",
         "waiting_bytes",
     )
 
@@ -178,6 +180,7 @@ class ClientConnection:
         self.home: Channel | None = None
         self.session: Session | None = None
         self.closed = False
+        self.tied = False
         self.waiting_bytes = 0
         self._exchanges: deque[Exchange] = deque()
         self._home_line: deque[Exchange] = deque()
@@ -312,6 +315,15 @@ class ClientConnection:
         """The connection to the client's own broker is open; what was passed through before counts as its load."""
         self.home = home
         home.load.in_flight += len(self._home_line)
+
+    @property
+    def leaves_nothing_at_home(self) -> bool:
+        """Whether the home connection, which is open, could be replaced: nothing is outstanding, or kept, there."""
+        return self.home is not None and not (self.closed or self.tied or self._home_line)
+
+    def home_closed(self) -> None:
+        """The home connection is gone, and `leaves_nothing_at_home`; another one is opened."""
+        self.home = None
 
     def home_showed(self, offset: Offset) -> None:
         """An ApiVersions answer on the home connection carried the position of that very process."""

@@ -40,9 +40,16 @@ class HomeOpened:
 
 @dataclass(frozen=True, slots=True)
 class HomeClosed:
-    """The broker ended it, or it could not be opened."""
+    """The broker ended it, or it could not be opened.
+
+    Attributes:
+        served: it had lasted for a while, or brought an answer: another one may do as well.
+        half_read: part of a request has come from the client, and was kept or sent.
+    """
 
     connection: ClientConnection
+    served: bool = False
+    half_read: bool = False
 
 
 @dataclass(frozen=True, slots=True)

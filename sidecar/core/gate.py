@@ -10,7 +10,7 @@ from enum import Enum
 
 from codec.headers import ConsistencyState
 from sidecar.core.actions import Action, CloseClient, Decided, Deliver, OpenChannel, Refuse, Released, Send
-from sidecar.core.apis import Kind
+from sidecar.core.apis import TIED, Kind
 from sidecar.core.bounds import GONE, Bound, confirmed
 from sidecar.core.cluster import Cluster
 from sidecar.core.connection import ClientConnection, Exchange, Request
@@ -84,6 +84,7 @@ class Gate:
 
     def request(self, connection: ClientConnection, request: Request, seq: Seq, now_ms: float) -> list[Action]:
         """Takes a gated read or a write into the order of its connection, and lets go what may go."""
+        connection.tied |= request.api_key in TIED
         self._ledger.join(connection, request, seq, now_ms)
         self._ask_again |= self._sessions.owed_head
         connection.enqueue(request, seq, now_ms)

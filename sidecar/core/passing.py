@@ -10,7 +10,7 @@ from typing import Final
 from codec import CodecError, Truncated
 from codec.api_keys import ApiKey
 from codec.headers import acks_of, client_id_of, peek_request, request_body_offset
-from sidecar.core.apis import TRAITS
+from sidecar.core.apis import TIED, TRAITS
 from sidecar.core.versions import REWRITTEN, is_unreadable, is_unreadable_offer
 
 
@@ -19,6 +19,8 @@ class Passing(Enum):
 
     PLAIN = "plain"
     """Goes on as it comes."""
+    TIED = "tied"
+    """The same, and from now on the client cannot be given another connection to its broker."""
     SILENT = "silent"
     """Goes on as it comes and gets no answer (Produce with acks = 0)."""
     GATED = "gated"
@@ -59,7 +61,7 @@ def look(data: bytes, start: int, end: int, api_key: int, api_version: int) -> P
     if is_unreadable(api_key, api_version):
         raise UnsupportedVersion
     if api_key != _PRODUCE:
-        return Passing.PLAIN
+        return Passing.TIED if api_key in TIED else Passing.PLAIN
     try:
         return Passing.SILENT if _acks(data, start, end) == 0 else Passing.PLAIN
     except Truncated:

@@ -15,7 +15,7 @@ from collections import Counter
 from typing import assert_never
 
 from codec.headers import ConsistencyState
-from sidecar.core.actions import Action, CloseClient, Deliver, Noted, ResetProbe, Unwatch
+from sidecar.core.actions import Action, CloseClient, Deliver, Noted, ReopenHome, ResetProbe, Unwatch
 from sidecar.core.apis import Kind
 from sidecar.core.bounds import GONE
 from sidecar.core.cluster import Cluster, HeadSource
@@ -128,8 +128,8 @@ class Sidecar:
                 return [] if exchange.connection.closed else gate.made(exchange, payload, seq, now_ms)
             case HomeOpened(connection, channel_id):
                 return self._home_opened(connection, channel_id, seq, now_ms)
-            case HomeClosed(connection):
-                return self._home_closed(connection, seq, now_ms)
+            case HomeClosed():
+                return self._home_closed(event, seq, now_ms)
             case ClientClosed(connection):
                 self.connections.pop(connection.connection_id, None)
                 return [] if connection.closed else gate.client_left(connection, now_ms)
@@ -247,9 +247,16 @@ class Sidecar:
         connection.home_opened(channel)
         return self.gate.advance(connection, seq, now_ms)
 
-    def _home_closed(self, connection: ClientConnection, seq: Seq, now_ms: float) -> list[Action]:
-        cause = "broker_closed" if connection.home is not None else "broker_unreachable"
-        actions: list[Action] = [] if connection.closed else [Deliver(connection), CloseClient(connection, cause)]
+    def _home_closed(self, event: HomeClosed, seq: Seq, now_ms: float) -> list[Action]:
+        connection = event.connection
+        actions: list[Action] = []
+        if event.served and not event.half_read and connection.leaves_nothing_at_home:
+            # As brokers do to connections that are idle: the client need not notice.
+            connection.home_closed()
+            actions.append(ReopenHome(connection))
+        elif not connection.closed:
+            cause = "broker_closed" if connection.home is not None else "broker_unreachable"
+            actions += [Deliver(connection), CloseClient(connection, cause)]
         return actions + self._lost(connection.node_id, seq, now_ms, probe=False)
 
     # Our own connections

@@ -268,6 +268,11 @@ class Client(asyncio.Protocol):
                     self._consume_tokens(data[position:])
                     return
                 continue
+            if passing is not Passing.PLAIN:
+                # Without answers a close is all that a broker has to say.
+                connection.tied = True
+                if passing is Passing.TIED:
+                    passing = Passing.PLAIN
             driver.counters.requests[api_key, passing.value] += 1
             if passing is Passing.PLAIN:
                 request = Request(
@@ -394,6 +399,19 @@ class Client(asyncio.Protocol):
         elif connection.in_flight == 0 or (left and connection.only_waits):
             # Nobody takes the answers of reads that still wait.
             self.close("truncated" if left and self._pending else self._finished)
+
+    @property
+    def half_read(self) -> bool:
+        """Whether part of a request has come, and the rest has not."""
+        return bool(self._pending or self._streaming)
+
+    def reopen_home(self) -> None:
+        """Connects to the client's own broker again; requests may be sent meanwhile."""
+        ended, self.home = self.home, Home(self._driver, self)
+        if ended.paused:
+            self.home.pause_reading()
+        self.home.open(self.connection.node_id)
+        self.update_reading()
 
     def send_home(self, payload: bytes) -> None:
         """Sends one request to the client's own broker."""

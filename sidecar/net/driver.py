@@ -24,6 +24,7 @@ from sidecar.core.actions import (
     Rediscover,
     Refuse,
     Released,
+    ReopenHome,
     ResetProbe,
     Send,
     Unwatch,
@@ -270,6 +271,9 @@ class Driver:
             case CloseClient(connection, cause, at):
                 if (client := self._clients.get(connection)) is not None:
                     client.close(cause, at)
+            case ReopenHome(connection):
+                if (client := self._clients.get(connection)) is not None:
+                    client.reopen_home()
             case Watch(address):
                 self._watch(address)
             case Unwatch(node_id):

@@ -8,6 +8,7 @@ read, to take it out.
 
 import asyncio
 import logging
+import math
 import ssl
 import struct
 from typing import Final
@@ -35,6 +36,8 @@ _SIZE: Final = struct.Struct(">i")
 _CORRELATION_ID_BYTES: Final = 4
 _PLAIN: Final = Kind.PLAIN
 _NO_TRACE: Final = Trace.NONE
+LASTED_S: Final = 1.0
+"""A connection that the broker ends earlier, without an answer, is not worth a second one."""
 STREAM_BYTES_MIN: Final = 65536
 """Answers to plain requests from this size on go to the client before they are complete."""
 
@@ -54,6 +57,7 @@ class Home(asyncio.Protocol):
 
     Attributes:
         node_id: the broker.
+        paused: the client is slow.
     """
 
     def __init__(self, driver: Driver, client: Owner) -> None:
@@ -67,11 +71,13 @@ class Home(asyncio.Protocol):
         self._pending = bytearray()
         self._wanted = 0
         self._streaming: LongAnswer | None = None
-        self._paused = False
+        self.paused = False
         self._left_with_broker = False
         self._takes_tokens = False
         self._finishing = False
         self._closed = False
+        self._opened_s = math.inf
+        self._was_answered = False
         # Until the broker has answered without a ConsistencyState where there was room for one.
         self._looks_for_state = not driver.expose_state
 
@@ -113,13 +119,13 @@ class Home(asyncio.Protocol):
 
     def pause_reading(self) -> None:
         """The client is slow."""
-        self._paused = True
+        self.paused = True
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
         """The client takes answers again."""
-        self._paused = False
+        self.paused = False
         if self._transport is not None and not self._left_with_broker:
             self._transport.resume_reading()
 
@@ -127,7 +133,7 @@ class Home(asyncio.Protocol):
         """An answer has left, or a request was sent here: a large answer that was left with the broker may be next."""
         if self._left_with_broker:
             self._left_with_broker = False
-            if not self._paused and self._transport is not None:
+            if not self.paused and self._transport is not None:
                 self._transport.resume_reading()
 
     async def _open(self) -> None:
@@ -152,6 +158,7 @@ class Home(asyncio.Protocol):
             transport.close()
             return
         self._transport = transport  # type: ignore[assignment]
+        self._opened_s = asyncio.get_running_loop().time()
         driver = self._driver
         driver.counters.broker_connections[self.node_id] += 1
         if self._unsent:
@@ -160,7 +167,7 @@ class Home(asyncio.Protocol):
         if self._finishing:
             self.close()
             return
-        if self._paused:
+        if self.paused:
             self.pause_reading()
         driver.handle(HomeOpened(self._client.connection, driver.next_channel_id()))
         self._client.update_reading()
@@ -170,6 +177,7 @@ class Home(asyncio.Protocol):
         if self._closed:
             return
         self._driver.counters.bytes["broker", "in"] += len(data)
+        self._was_answered = True
         try:
             if self._streaming is not None:
                 data = self._stream(self._streaming, data)
@@ -186,7 +194,7 @@ class Home(asyncio.Protocol):
             self._unreadable(data, str(error))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The broker's end of it is the client's end, once what it answered has been delivered."""
+        """The broker's end of it is the client's end, once what it answered is delivered; but see `HomeClosed`."""
         driver = self._driver
         if self._transport is not None:
             driver.counters.broker_connections[self.node_id] -= 1
@@ -194,7 +202,9 @@ class Home(asyncio.Protocol):
         driver.counters.closed["broker", cause] += 1
         if not self._closed:
             self._closed = True
-            driver.handle(HomeClosed(self._client.connection))
+            lasted_s = asyncio.get_running_loop().time() - self._opened_s
+            served = self._was_answered or lasted_s >= LASTED_S
+            driver.handle(HomeClosed(self._client.connection, served=served, half_read=self._client.half_read))
 
     def pause_writing(self) -> None:
         """The broker is slow: the client's requests wait."""

@@ -40,6 +40,10 @@ class Owner(Protocol):
     def deliver(self) -> None:
         """Sends the answers whose turn it is."""
 
+    @property
+    def half_read(self) -> bool:
+        """Whether part of a request has come, and the rest has not."""
+
     def passed(self) -> None:
         """Notes that answers went out with `write`."""
 
@@ -55,6 +59,9 @@ class ClientParty(Owner, Protocol):
 
     def send_home(self, payload: bytes) -> None:
         """Sends one request to the client's own broker."""
+
+    def reopen_home(self) -> None:
+        """Connects to the client's own broker again."""
 
     def answer_plain(self, exchange: Exchange, payload: bytes) -> None:
         """Gives a plain request its answer, now or when it is its turn."""

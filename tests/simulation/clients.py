@@ -114,8 +114,13 @@ class Client:
         self.driver.handle(HomeOpened(self.connection, self.driver.next_channel_id()))
         self.read_on()
 
+    def reopen_home(self) -> None:
+        """Connects to its broker again."""
+        self._is_open = False
+        self._home = self.driver.connect(self.connection.node_id, on_open=self._opened, on_end=self._ended)
+
     def _ended(self, _link: Link) -> None:
-        self.driver.handle(HomeClosed(self.connection))
+        self.driver.handle(HomeClosed(self.connection, served=self._is_open))
 
     def _answered(self, exchange: Exchange, reply: Reply) -> None:
         invariants.home_answers_belong_to_their_requests(exchange, self.at_home.popleft(), self.connection)

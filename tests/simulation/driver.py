@@ -20,6 +20,7 @@ from sidecar.core.actions import (
     Rediscover,
     Refuse,
     Released,
+    ReopenHome,
     ResetProbe,
     Send,
     Unwatch,
@@ -169,6 +170,9 @@ class Driver:
             case CloseClient(connection, cause):
                 self.world.counts[f"closed {cause}"] += 1
                 self.clients[connection].leave()
+            case ReopenHome(connection):
+                self.world.counts["homes reopened"] += 1
+                self.clients[connection].reopen_home()
             case Watch(address):
                 self._watched[address.node_id] = address.port
                 self._keep_probing(address.node_id, address.port)

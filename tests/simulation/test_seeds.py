@@ -32,6 +32,7 @@ LEAST: Final = {
     "head CONFIRMED": 800,
     "head NO_LEASE": 10,
     "head UNKNOWN": 5,
+    "homes reopened": 20,
     "probes reset": 1,
     "refused": 5,
     "released client_left": 20,

@@ -92,6 +92,7 @@ class FakeBroker:
         self._cluster = cluster
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._writers: dict[int, asyncio.StreamWriter] = {}
 
     async def start(self) -> None:
         """Listens, on the port of the last time if there was one."""
@@ -110,6 +111,10 @@ class FakeBroker:
         await asyncio.gather(*self._connections, return_exceptions=True)
         self._server = None
 
+    def hang_up(self, connection: int) -> None:
+        """Closes one connection (`Ask.connection`), as brokers do to those that are idle."""
+        self._writers[connection].close()
+
     def asked_for(self, api_key: int) -> list[Ask]:
         """The requests for one API."""
         return [ask for ask in self.asked if ask.api_key == api_key]
@@ -121,6 +126,7 @@ class FakeBroker:
         self._connections[task] = writer
         frames = FrameReader(FRAME_BYTES_MAX)
         number = self.accepted
+        self._writers[number] = writer
         session = FakeSession(self._cluster.sasl) if self._cluster.sasl else None
         try:
             while data := await reader.read(READ_BYTES):
@@ -133,7 +139,7 @@ class FakeBroker:
         except (OSError, CodecError, HangUp, asyncio.CancelledError):
             pass
         finally:
-            del self._connections[task]
+            del self._connections[task], self._writers[number]
             writer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()

@@ -141,7 +141,7 @@ async def test_a_hundred_megabytes_pass_a_slow_reader_with_next_to_nothing_kept(
             for client in sidecar.app.driver.clients:
                 assert isinstance(client, Client)
                 most = max(most, kept_bytes(client))
-                paused |= client.home._paused
+                paused |= client.home.paused
 
         _, count, last = await receive_slowly(sidecar.nodes[1], fetch_request(1), sample)
     front, after = fetch_answer(1, HUGE, moved=moved, hosts=hosts)
