@@ -168,7 +168,7 @@ class Listener(Section):
     session: Text | None = None
     """Label of the session that all clients of this listener share."""
     identity: Literal["client", "sidecar"] = "client"
-    """Who logs in to brokers: each client itself, or the sidecar for its clients."""
+    """Who logs in to brokers: each client itself, or the sidecar for its clients, with `cluster.security`."""
 
     @model_validator(mode="after")
     def _keys_agree(self) -> Self:

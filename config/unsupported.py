@@ -20,7 +20,6 @@ _TABLE: Final[Mapping[str, tuple[Plain, ...]]] = {
     "cluster.head_source": ("describe_quorum", "broker_max"),
     "cluster.controllers": ([],),
     "listeners.*.session": (None,),
-    "listeners.*.identity": ("client",),
     "consistency.level": _LEVELS,
     "consistency.scope": ("connection", "client_id", "service"),
     "consistency.apis.*.level": (None, *_LEVELS),

@@ -75,8 +75,6 @@ def gate_settings(config: SidecarConfig) -> GateSettings:
         on_timeout=OnTimeout(consistency.on_timeout),
         held_requests_max=config.limits.held_requests,
         held_bytes_max=config.limits.held_bytes,
-        # With SASL a client's identity stays on its own connection: ours would show it another principal's view.
-        roams=not config.cluster.security.protocol.startswith("SASL_"),
     )
 
 
@@ -191,8 +189,17 @@ class App:
             remembered=self._state.remembered.get(listener.name),
         )
         bind = listener.bind
-        context = _listener_tls(listener)
-        return Listener(self.driver, listener.name, bind.host, bind.port, ports, self._state.changed, context)
+        return Listener(
+            self.driver,
+            listener.name,
+            bind.host,
+            bind.port,
+            ports,
+            self._state.changed,
+            access=self._access,
+            lends_identity=listener.identity == "sidecar",
+            context=_listener_tls(listener),
+        )
 
     def _sources(self) -> Sources:
         driver, core = self.driver, self.driver.core

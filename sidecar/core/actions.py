@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sidecar.core.connection import ClientConnection, Exchange
 from sidecar.core.events import Address
-from sidecar.core.ids import NodeId, Seq
+from sidecar.core.ids import Identity, NodeId, Seq
 from sidecar.core.view import Channel
 
 
@@ -54,9 +54,14 @@ class ReopenHome:
 
 @dataclass(frozen=True, slots=True)
 class OpenChannel:
-    """Open a channel for routed reads to this broker and report `events.ChannelOpened`, or `events.ChannelClosed`."""
+    """Open a channel for routed reads to this broker and report `events.ChannelOpened`, or `events.ChannelClosed`.
+
+    Attributes:
+        identity: who must be logged in on it.
+    """
 
     node_id: NodeId
+    identity: Identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class Unwatch:
 class ResetProbe:
     """This broker did not answer a probe in time: close its probe connection and open another.
 
-    Close its channel for routed reads too and report `events.ChannelClosed`: what waits there is decided again.
+    Close its channels for routed reads too and report `events.ChannelClosed`: what waits there is decided again.
     """
 
     node_id: NodeId

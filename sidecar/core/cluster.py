@@ -14,7 +14,7 @@ from sidecar.core import head as heads
 from sidecar.core import positions
 from sidecar.core.actions import Action, Noted, Probe, ProbeHead, Rediscover, Unwatch, Watch
 from sidecar.core.events import Address, ClusterDescribed, HeadAnswered, HeadFailed, ProbeAnswered
-from sidecar.core.ids import NodeId, Offset, Seq
+from sidecar.core.ids import Identity, NodeId, Offset, Seq
 from sidecar.core.probing import HeadProbes, Pace, PositionProbes
 from sidecar.core.view import Broker, Channel, Load, View
 
@@ -55,7 +55,7 @@ class Cluster:
         self.doubted = False
         self.addresses: dict[NodeId, Address] = {}
         self.loads: dict[NodeId, Load] = {}
-        self.channels: dict[NodeId, Channel] = {}
+        self.channels: dict[tuple[NodeId, Identity], Channel] = {}
         self.head_ms = float("-inf")
         self.probed_ms: dict[NodeId, float] = {}
         self._source = source
@@ -113,8 +113,10 @@ class Cluster:
             self._next_incarnation[node_id] = brokers[node_id].incarnation + 1
             self._position_probes.closed(node_id)
             self._head_probes.lost(node_id)
-            for known in (brokers, self.addresses, self.loads, self.channels, self._behind, self.probed_ms):
+            for known in (brokers, self.addresses, self.loads, self._behind, self.probed_ms):
                 known.pop(node_id, None)
+            for way in [way for way in self.channels if way[0] == node_id]:
+                del self.channels[way]
         self.view = replace(self.view, brokers=MappingProxyType(brokers))
         return [Unwatch(node_id) for node_id in node_ids]
 

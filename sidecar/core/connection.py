@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from codec.headers import ConsistencyState
 from sidecar.core.apis import Kind, Trace
 from sidecar.core.bounds import Bound
-from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Offset, Seq
+from sidecar.core.ids import NEVER, OWN, UNKNOWN_OFFSET, Identity, NodeId, Offset, Seq
 from sidecar.core.sessions import Session
 from sidecar.core.states import Complaint
 from sidecar.core.view import Channel
@@ -152,6 +152,8 @@ class ClientConnection:
     Attributes:
         connection_id: names it to the shell.
         node_id: the client's own broker: that of the port it connected to, or the one chosen for the bootstrap port.
+        identity: who it is to the brokers; None: nobody who could be carried to another broker, so that only its own
+            one may answer it.
         home: the connection to that broker, None while it is not open.
         session: that of its latest gated request.
         tied: the broker keeps something that ends with this very connection, or can answer by closing it only.
@@ -168,15 +170,17 @@ class ClientConnection:
         "closed",
         "connection_id",
         "home",
+        "identity",
         "node_id",
         "session",
         "tied",
         "waiting_bytes",
     )
 
-    def __init__(self, connection_id: int, node_id: NodeId) -> None:
+    def __init__(self, connection_id: int, node_id: NodeId, identity: Identity | None = OWN) -> None:
         self.connection_id = connection_id
         self.node_id = node_id
+        self.identity = identity
         self.home: Channel | None = None
         self.session: Session | None = None
         self.closed = False

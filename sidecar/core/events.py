@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from codec.headers import ConsistencyState
 from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.head import QuorumAnswer
-from sidecar.core.ids import NodeId, Offset, Seq
+from sidecar.core.ids import OWN, Identity, NodeId, Offset, Seq
 from sidecar.core.states import Complaint
 
 
@@ -50,6 +50,24 @@ class HomeClosed:
     connection: ClientConnection
     served: bool = False
     half_read: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityChanged:
+    """A broker has accepted a client's login, or another one has begun (None until it is accepted)."""
+
+    connection: ClientConnection
+    identity: Identity | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityGone:
+    """No client has this identity any more, or a broker refuses it. The shell closes its channels and reports no more.
+
+    Clients that still have it stay with their own brokers from now on.
+    """
+
+    identity: Identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +127,7 @@ class ChannelOpened:
     node_id: NodeId
     channel_id: int
     shown: Offset
+    identity: Identity = OWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +136,7 @@ class ChannelClosed:
 
     node_id: NodeId
     channel_id: int | None
+    identity: Identity = OWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +214,8 @@ Event = (
     ClientClosed
     | HomeOpened
     | HomeClosed
+    | IdentityChanged
+    | IdentityGone
     | RequestReceived
     | AnswerReceived
     | LeaderChanged

@@ -15,7 +15,7 @@ from sidecar.core.bounds import GONE, Bound, confirmed
 from sidecar.core.cluster import Cluster
 from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.holds import HeldRead, Holds, explain, reason
-from sidecar.core.ids import NodeId, Seq
+from sidecar.core.ids import Identity, NodeId, Seq
 from sidecar.core.ledger import Ledger
 from sidecar.core.levels import Policy
 from sidecar.core.routing import Forward, Question, decide
@@ -38,11 +38,7 @@ class OnTimeout(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings:
-    """The ``consistency`` and ``limits`` sections of the configuration, as far as the gate obeys them.
-
-    Attributes:
-        roams: reads may go to other brokers than the client's own: the sidecar's identity there is the client's.
-    """
+    """The ``consistency`` and ``limits`` sections of the configuration, as far as the gate obeys them."""
 
     policy: Policy = field(default_factory=Policy)
     wait_timeout_ms: int = 3000
@@ -50,7 +46,6 @@ class GateSettings:
     on_timeout: OnTimeout = OnTimeout.ERROR
     held_requests_max: int = 10_000
     held_bytes_max: int = 64 * 1024 * 1024
-    roams: bool = True
 
 
 class Gate:
@@ -66,7 +61,7 @@ class Gate:
         self._cluster = cluster
         self._sessions = sessions
         self._ledger = Ledger(settings.policy, cluster, sessions)
-        self._opening: set[NodeId] = set()
+        self._opening: set[tuple[NodeId, Identity]] = set()
         self._waiting_for: frozenset[NodeId] = frozenset()
         self._ask_again = True
 
@@ -152,7 +147,7 @@ class Gate:
             question = self._question(exchange, bound, follows)
             decision = decide(question, self._cluster.view, self._cluster.loads, seq)
             exchange.prevented |= decision.prevented
-            actions += self._open(decision.open_channel)
+            actions += self._open(decision.open_channel, connection.identity)
             if not isinstance(decision, Forward):
                 actions += self._hold(exchange, bound, follows, now_ms, shown=decision.shown)
                 break
@@ -171,11 +166,23 @@ class Gate:
 
     def channel_opened(self, channel: Channel) -> None:
         """A channel for routed reads is there."""
-        self._opening.discard(channel.node_id)
+        self._opening.discard((channel.node_id, channel.identity))
 
-    def channel_failed(self, node_id: NodeId) -> None:
+    def channel_failed(self, node_id: NodeId, identity: Identity) -> None:
         """A channel for routed reads could not be opened, or closed: another read may ask for it again."""
-        self._opening.discard(node_id)
+        self._opening.discard((node_id, identity))
+
+    def identity_changed(
+        self, connection: ClientConnection, identity: Identity | None, seq: Seq, now_ms: float
+    ) -> list[Action]:
+        """Other brokers may answer the client from now on, or none but its own."""
+        connection.identity = identity
+        self._ask_again = True
+        return self.advance(connection, seq, now_ms)
+
+    def identity_gone(self, identity: Identity) -> None:
+        """Nobody is waited for to be logged in as this one any more."""
+        self._opening = {way for way in self._opening if way[1] != identity}
 
     def channel_lost(
         self, channel: Channel, connections: Iterable[ClientConnection], seq: Seq, now_ms: float
@@ -190,7 +197,7 @@ class Gate:
 
     def broker_gone(self, node_id: NodeId) -> None:
         """A broker left, or has another address: only the head can tell what it had."""
-        self._opening.discard(node_id)
+        self._opening = {way for way in self._opening if way[0] != node_id}
         self._sessions.broker_gone(node_id)
         for held in self.held.values():
             held.bound.give_up_broker(node_id, GONE)
@@ -270,13 +277,16 @@ class Gate:
         home = connection.home
         channels: list[Channel] = []
         openable: list[NodeId] = []
+        identity = connection.identity
         if follows is not None:
-            channels = [] if follows is home or request.pinned else [follows]
+            fits = follows is not home and follows.identity == identity and not request.pinned
+            channels = [follows] if fits else []
             home = home if follows is home else None
-        elif self.settings.roams and not request.pinned and exchange.kind is Kind.READ:
+        elif identity is not None and not request.pinned and exchange.kind is Kind.READ:
             own = home.node_id if home is not None else None
-            channels = [channel for node_id, channel in self._cluster.channels.items() if node_id != own]
-            openable = [n for n in self._cluster.loads if n not in self._cluster.channels and n != own]
+            known = self._cluster.channels
+            channels = [channel for (n, who), channel in known.items() if who == identity and n != own]
+            openable = [n for n in self._cluster.loads if (n, identity) not in known and n != own]
         return Question(
             api_key=request.api_key,
             api_version=request.api_version,
@@ -320,7 +330,7 @@ class Gate:
             exchange=exchange,
             bound=bound,
             follows=follows,
-            why=reason(exchange, bound, broker, stays=exchange.request.pinned or not self.settings.roams),
+            why=reason(exchange, bound, broker, stays=_stays(exchange)),
             since_ms=exchange.eligible_ms,
             deadline_ms=self._deadline_ms(exchange),
         )
@@ -357,17 +367,17 @@ class Gate:
         held = self._let_go(exchange)
         return Released(exchange, held.why.value, outcome, now_ms - held.since_ms)
 
-    def _open(self, node_id: NodeId | None) -> list[Action]:
-        if node_id is None or node_id in self._opening:
+    def _open(self, node_id: NodeId | None, identity: Identity | None) -> list[Action]:
+        if node_id is None or identity is None or (node_id, identity) in self._opening:
             return []
-        self._opening.add(node_id)
-        return [OpenChannel(node_id)]
+        self._opening.add((node_id, identity))
+        return [OpenChannel(node_id, identity)]
 
     def _ahead(self, held: HeldRead) -> list[NodeId]:
         """Whom to probe for a read that waits for a number: the one that must answer, else those farthest ahead."""
         exchange = held.exchange
         own = exchange.connection.node_id
-        if exchange.request.pinned or not self.settings.roams or exchange.kind is Kind.CREATE:
+        if _stays(exchange) or exchange.kind is Kind.CREATE:
             return [own]
         if held.follows is not None:
             return [held.follows.node_id]
@@ -410,3 +420,8 @@ class Gate:
             and brokers[c.node_id].speaks(question.api_key, question.api_version)
         ]
         return max(channels, key=lambda c: (brokers[c.node_id].visible, c is question.home), default=None)
+
+
+def _stays(exchange: Exchange) -> bool:
+    """Whether only the client's own broker may answer: nobody else knows, or nobody else knows the client."""
+    return exchange.request.pinned or exchange.connection.identity is None

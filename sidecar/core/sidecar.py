@@ -33,6 +33,8 @@ from sidecar.core.events import (
     HeadFailed,
     HomeClosed,
     HomeOpened,
+    IdentityChanged,
+    IdentityGone,
     LeaderChanged,
     ProbeAnswered,
     ProbeClosed,
@@ -42,7 +44,7 @@ from sidecar.core.events import (
 )
 from sidecar.core.gate import Gate, GateSettings
 from sidecar.core.head import Verdict
-from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Offset, Seq
+from sidecar.core.ids import NEVER, OWN, UNKNOWN_OFFSET, Identity, NodeId, Offset, Seq
 from sidecar.core.probing import Pace
 from sidecar.core.sessions import Sessions
 from sidecar.core.states import Complaint
@@ -79,8 +81,11 @@ class Sidecar:
         self._last_id = 0
         self._forget_ms = float("-inf")
 
-    def open_client(self, node_id: NodeId | None) -> ClientConnection | None:
+    def open_client(self, node_id: NodeId | None, identity: Identity | None = OWN) -> ClientConnection | None:
         """A client connected to the port of ``node_id``, or to the bootstrap port (None): any live broker serves it.
+
+        Args:
+            identity: who it is to the brokers; None: nobody yet, or nobody who could be carried to another broker.
 
         Returns:
             Its connection, whose ``node_id`` is the broker to connect to; None when no broker can serve it.
@@ -92,7 +97,7 @@ class Sidecar:
         if node_id is None or node_id not in self.cluster.addresses:
             return None
         self._last_id += 1
-        connection = self.connections[self._last_id] = ClientConnection(self._last_id, node_id)
+        connection = self.connections[self._last_id] = ClientConnection(self._last_id, node_id, identity)
         return connection
 
     def next_seq(self) -> Seq:
@@ -133,10 +138,14 @@ class Sidecar:
             case ClientClosed(connection):
                 self.connections.pop(connection.connection_id, None)
                 return [] if connection.closed else gate.client_left(connection, now_ms)
-            case ChannelOpened(node_id, channel_id, shown):
-                return self._channel_opened(node_id, channel_id, shown, seq, now_ms)
-            case ChannelClosed(node_id, channel_id):
-                return self._channel_closed(node_id, channel_id, seq, now_ms)
+            case IdentityChanged(connection, identity):
+                return [] if connection.closed else gate.identity_changed(connection, identity, seq, now_ms)
+            case IdentityGone(identity):
+                return self._identity_gone(identity, seq, now_ms)
+            case ChannelOpened():
+                return self._channel_opened(event, seq, now_ms)
+            case ChannelClosed():
+                return self._channel_closed(event, seq, now_ms)
             case ProbeOpened(node_id):
                 cluster.probe_opened(node_id)
                 return []
@@ -149,7 +158,7 @@ class Sidecar:
             case HeadFailed():
                 return cluster.head_failed(event, now_ms)
             case ClusterDescribed():
-                channels = dict(cluster.channels)
+                channels = list(cluster.channels.values())
                 actions, other = cluster.described(event)
                 actions += self._gone(actions, channels, seq, now_ms)
                 if other:
@@ -157,7 +166,7 @@ class Sidecar:
                     actions += gate.start_again(seq, now_ms)
                 return actions
             case BrokersSeen(brokers):
-                channels = dict(cluster.channels)
+                channels = list(cluster.channels.values())
                 actions = cluster.seen(brokers)
                 return actions + self._gone(actions, channels, seq, now_ms)
             case Tick():
@@ -261,15 +270,17 @@ class Sidecar:
 
     # Our own connections
 
-    def _channel_opened(self, node_id: NodeId, channel_id: int, shown: Offset, seq: Seq, now_ms: float) -> list[Action]:
-        channel = self._channel(node_id, channel_id, shown, seq)
+    def _channel_opened(self, event: ChannelOpened, seq: Seq, now_ms: float) -> list[Action]:
+        channel = self._channel(event.node_id, event.channel_id, event.shown, seq, event.identity)
         if channel is None:
             return []
-        self.cluster.channels[node_id] = channel
+        self.cluster.channels[event.node_id, event.identity] = channel
         self.gate.channel_opened(channel)
         return self.gate.review(seq, now_ms)
 
-    def _channel(self, node_id: NodeId, channel_id: int, shown: Offset, seq: Seq) -> Channel | None:
+    def _channel(
+        self, node_id: NodeId, channel_id: int, shown: Offset, seq: Seq, identity: Identity = OWN
+    ) -> Channel | None:
         broker = self.cluster.view.brokers.get(node_id)
         if broker is None:
             return None
@@ -280,24 +291,40 @@ class Sidecar:
             incarnation=broker.incarnation if broker.up else GONE,
             shown=shown,
             load=self.cluster.loads[node_id],
+            identity=identity,
         )
 
-    def _channel_closed(self, node_id: NodeId, channel_id: int | None, seq: Seq, now_ms: float) -> list[Action]:
-        self.gate.channel_failed(node_id)
-        channel = self.cluster.channels.get(node_id)
-        if channel is None or channel.channel_id != channel_id:
+    def _channel_closed(self, event: ChannelClosed, seq: Seq, now_ms: float) -> list[Action]:
+        self.gate.channel_failed(event.node_id, event.identity)
+        channel = self.cluster.channels.get((event.node_id, event.identity))
+        if channel is None or channel.channel_id != event.channel_id:
             return []
-        del self.cluster.channels[node_id]
-        actions = self._lost(node_id, seq, now_ms, probe=False)
+        del self.cluster.channels[event.node_id, event.identity]
+        actions = self._lost(event.node_id, seq, now_ms, probe=False)
         return actions + self.gate.channel_lost(channel, list(self.connections.values()), seq, now_ms)
 
-    def _gone(self, actions: list[Action], channels: dict[NodeId, Channel], seq: Seq, now_ms: float) -> list[Action]:
+    def _identity_gone(self, identity: Identity, seq: Seq, now_ms: float) -> list[Action]:
+        """Its reads are decided again, on their clients' own brokers. The brokers themselves have lost nothing."""
+        cluster, connections = self.cluster, list(self.connections.values())
+        channels = [channel for channel in cluster.channels.values() if channel.identity == identity]
+        for channel in channels:
+            del cluster.channels[channel.node_id, identity]
+        self.gate.identity_gone(identity)
+        actions: list[Action] = []
+        for connection in connections:
+            if connection.identity == identity:
+                connection.identity = None
+        for channel in channels:
+            actions += self.gate.channel_lost(channel, connections, seq, now_ms)
+        return actions + self.gate.review(seq, now_ms)
+
+    def _gone(self, actions: list[Action], channels: list[Channel], seq: Seq, now_ms: float) -> list[Action]:
         """What the brokers that `Unwatch` names leave behind: promises, and reads on the channels to them."""
         node_ids = [action.node_id for action in actions if isinstance(action, Unwatch)]
         for node_id in node_ids:
             self.gate.broker_gone(node_id)
         more = self.gate.review(seq, now_ms) if node_ids else []
-        for channel in [channels[node_id] for node_id in node_ids if node_id in channels]:
+        for channel in [channel for channel in channels if channel.node_id in node_ids]:
             more += self.gate.channel_lost(channel, list(self.connections.values()), seq, now_ms)
         return more
 

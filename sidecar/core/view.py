@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Offset, Seq
+from sidecar.core.ids import NEVER, OWN, UNKNOWN_OFFSET, Identity, NodeId, Offset, Seq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +90,8 @@ class Channel:
         shown: the position that this very connection reported (ApiVersions, ConsistencyState); a lower bound as long as
             it lives.
         load: of the broker, shared by all its channels.
+        identity: who is logged in on it: it carries routed reads of this one and nobody else. Means nothing for the
+            client's own broker connection, on which only the client knows who it is.
     """
 
     channel_id: int
@@ -98,3 +100,4 @@ class Channel:
     incarnation: int = -1
     shown: Offset
     load: Load
+    identity: Identity = OWN

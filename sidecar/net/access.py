@@ -34,11 +34,12 @@ class ClientTls:
 
 
 class Endpoint(NamedTuple):
-    """Where a connection goes: a resolved address, and TLS if it is spoken there."""
+    """Where a connection goes: a resolved address, TLS if it is spoken there, and our login if one is asked for."""
 
     host: str
     port: int
     tls: ClientTls | None
+    login: Login | None
 
 
 def tls_arguments(tls: ClientTls | None, timeout_ms: int) -> dict[str, Any]:

@@ -235,6 +235,16 @@ class BrokerConnection(asyncio.Protocol):
         newest = min(ours[-1], theirs[1])
         return newest if newest >= max(ours[0], theirs[0]) else None
 
+    def hand_over(self, protocol: asyncio.Protocol) -> None:
+        """Gives the connection, on which nothing is outstanding, to somebody else; this object is done with."""
+        transport, self._transport = self._transport, None
+        assert transport is not None, "it is open"
+        assert not self._waiting, "nothing is outstanding"
+        self._stop_renewing()
+        self._cause = "ours"
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+
     def close(self, cause: str = "ours") -> None:
         """Ends the connection at once, whether or not the broker reads; the owner hears of it like of any other end."""
         if self._cause is None:

@@ -7,10 +7,14 @@ the first twelve bytes of each frame are looked at. Large plain requests stream 
 import asyncio
 import logging
 import struct
-from typing import Final
+from typing import Any, Final
 
-from codec import CodecError
+from codec import CodecError, encode_response
+from codec.api_keys import ApiKey
+from codec.error_codes import ErrorCode
 from codec.frames import SIZE_BYTES, explain_prefix, frame
+from codec.headers import ResponseHeader, encode_response_header, peek_request
+from codec.registry import known_versions
 from sidecar.core.apis import PLAIN, api_name
 from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.events import RequestReceived
@@ -20,6 +24,7 @@ from sidecar.core.requests import read_request
 from sidecar.core.versions import refuse_offer
 from sidecar.net.driver import Driver
 from sidecar.net.home import Home
+from sidecar.net.identities import LOGIN_KEYS
 from sidecar.net.parties import ListenerParty
 
 log = logging.getLogger("tidegate.client")
@@ -43,6 +48,12 @@ _REMEDIES: Final = {
     "tls_hello": "the client speaks TLS to a plain port: set its security.protocol to PLAINTEXT or SASL_PLAINTEXT",
     "tls_alert": "the client ended a TLS handshake: this port is plain",
     "http": "an HTTP request came to a Kafka port: metrics and health are on the admin address",
+}
+
+
+_LOGIN_REFUSALS: Final[dict[int, dict[str, Any]]] = {
+    ApiKey.SASL_HANDSHAKE: {"mechanisms": []},
+    ApiKey.SASL_AUTHENTICATE: {"error_message": "the sidecar has logged in for its clients", "auth_bytes": b""},
 }
 
 
@@ -263,7 +274,7 @@ class Client(asyncio.Protocol):
                     self._refuse_offer(api_key, correlation_id)
                 if self.closing():
                     return
-                if takes_tokens(api_key, api_version):
+                if takes_tokens(api_key, api_version) and not self.listener.lends_identity:
                     self._takes_tokens = True
                     self._consume_tokens(data[position:])
                     return
@@ -335,6 +346,9 @@ class Client(asyncio.Protocol):
 
     def _gated(self, payload: bytes) -> None:
         driver, connection = self._driver, self.connection
+        if self.listener.lends_identity and _KEY.unpack_from(payload)[0] in LOGIN_KEYS:
+            self._refuse_login(payload)
+            return
         try:
             request = read_request(payload, driver.scope, connection.connection_id)
         except CodecError as error:
@@ -352,6 +366,33 @@ class Client(asyncio.Protocol):
         driver.counters.requests[api_key, Passing.LOCAL.value] += 1
         exchange = connection.take_local(request, driver.next_seq(), driver.now_ms())
         connection.answered(exchange, refuse_offer(correlation_id))
+        self.deliver()
+
+    def _refuse_login(self, payload: bytes) -> None:
+        """As a broker does on a listener without SASL: the sidecar has logged in already."""
+        driver, connection = self._driver, self.connection
+        api_key, api_version, correlation_id = peek_request(payload)
+        if api_version not in (known_versions(api_key) or ()):
+            self._unsupported(api_key, api_version)
+            return
+        log.warning(
+            "client %s wants to log in, which the sidecar does for it on listener %s: "
+            "set its security.protocol to PLAINTEXT, or to SSL if the listener speaks TLS",
+            self.peer,
+            self.listener.name,
+        )
+        request = Request(
+            api_key=api_key,
+            api_version=api_version,
+            correlation_id=correlation_id,
+            kind=PLAIN.kind,
+            trace=PLAIN.trace,
+        )
+        driver.counters.requests[api_key, Passing.LOCAL.value] += 1
+        exchange = connection.take_local(request, driver.next_seq(), driver.now_ms())
+        header = encode_response_header(ResponseHeader(correlation_id=correlation_id), api_key, api_version)
+        body = {"error_code": ErrorCode.ILLEGAL_SASL_STATE, **_LOGIN_REFUSALS[api_key]}
+        connection.answered(exchange, header + encode_response(api_key, api_version, body))
         self.deliver()
 
     # Faults

@@ -44,7 +44,7 @@ from sidecar.core.events import (
     LeaderChanged,
     Tick,
 )
-from sidecar.core.ids import NodeId, Seq
+from sidecar.core.ids import Identity, NodeId, Seq
 from sidecar.core.long_answers import LongAnswer
 from sidecar.core.requests import as_pure_read, request_body
 from sidecar.core.sessions import Scope
@@ -54,6 +54,7 @@ from sidecar.core.timeouts import ClusterFacts
 from sidecar.core.versions import READ_HERE
 from sidecar.net.access import Endpoint
 from sidecar.net.counters import Counters
+from sidecar.net.identities import LOGIN_KEYS, Identities
 from sidecar.net.parties import ClientParty, DiscoveryParty, LinksParty, ListenerParty
 
 log = logging.getLogger("tidegate.sidecar")
@@ -75,6 +76,7 @@ class Driver:
     Attributes:
         core: the decisions.
         counters: what happened.
+        identities: who clients are to the brokers.
         listeners: where clients come in; set by `sidecar.app`.
         links: the sidecar's own connections; set by `sidecar.app`.
         discovery: asks who the brokers are; set by `sidecar.app`.
@@ -91,6 +93,7 @@ class Driver:
         self.listeners: list[ListenerParty] = []
         self.links: LinksParty
         self.discovery: DiscoveryParty
+        self.identities = Identities(self)
         self._loop = asyncio.get_running_loop()
         self._clients: dict[ClientConnection, ClientParty] = {}
         self._events: deque[Event] = deque()
@@ -159,6 +162,10 @@ class Driver:
         """
         return await self.links.endpoint(node_id)
 
+    def close_channels(self, identity: Identity) -> None:
+        """Ends the channels of an identity, without a word to the core."""
+        self.links.close_channels(identity)
+
     # Clients
 
     @property
@@ -168,7 +175,7 @@ class Driver:
 
     def open_client(self, client: ClientParty, node_id: NodeId | None) -> ClientConnection | None:
         """Gives a new client its place in the core; None if no broker can serve it."""
-        connection = self.core.open_client(node_id)
+        connection = self.core.open_client(node_id, client.listener.identity)
         if connection is not None:
             self._clients[connection] = client
         return connection
@@ -177,6 +184,7 @@ class Driver:
         """Forgets a client."""
         self._clients.pop(client.connection, None)
         self._readers.discard(client)
+        self.identities.left(client.connection)
         self.handle(ClientClosed(client.connection))
 
     def read_again(self, client: ClientParty) -> None:
@@ -223,6 +231,8 @@ class Driver:
             client.close("no_node_port")
             return
         connection.home_showed(reading.shown)
+        if request.api_key in LOGIN_KEYS:
+            self.identities.answered(connection, request, payload)
         if exchange.kind is Kind.PLAIN and request.trace is Trace.NONE and not reading.leader_changed:
             client.answer_plain(exchange, reading.payload)
             client.deliver()
@@ -278,8 +288,8 @@ class Driver:
                 self._watch(address)
             case Unwatch(node_id):
                 self._unwatch(node_id)
-            case OpenChannel(node_id):
-                self.links.open_channel(node_id)
+            case OpenChannel(node_id, identity):
+                self.links.open_channel(node_id, identity)
             case ResetProbe(node_id):
                 self.links.reset_probe(node_id)
             case Probe(node_id, asked):
@@ -306,6 +316,8 @@ class Driver:
         if exchange.stamp is not None:
             payload = stamp_request(payload, exchange.stamp)
         if channel is exchange.connection.home:
+            if exchange.request.api_key in LOGIN_KEYS:
+                self.identities.asked(exchange.connection, exchange.request)
             client.send_home(payload)
             return
 
@@ -314,7 +326,7 @@ class Driver:
                 restored = with_response_correlation_id(answer, exchange.request.correlation_id)
                 self.answered(exchange, restored, client.listener.ports)
 
-        self.links.relay(channel.node_id, payload, on_answer)
+        self.links.relay(channel.node_id, channel.identity, payload, on_answer)
 
     def _refuse(self, action: Refuse) -> None:
         exchange, cluster = action.exchange, self.core.cluster

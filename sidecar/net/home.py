@@ -25,9 +25,11 @@ from sidecar.core.long_answers import LongAnswer
 from sidecar.core.passing import takes_tokens
 from sidecar.core.states import can_carry, state_in
 from sidecar.core.versions import READ_HERE
-from sidecar.net.access import explain_tls, tls_arguments
+from sidecar.net.access import Endpoint, explain_tls, tls_arguments
+from sidecar.net.broker_connection import BrokerUnavailable, connect
 from sidecar.net.driver import Driver
 from sidecar.net.parties import Owner
+from sidecar.net.sasl import Login
 
 log = logging.getLogger("tidegate.home")
 
@@ -140,15 +142,31 @@ class Home(asyncio.Protocol):
         driver = self._driver
         try:
             async with asyncio.timeout(driver.connect_timeout_ms / 1000):
-                host, port, tls = await driver.endpoint(self.node_id)
-                arguments = tls_arguments(tls, driver.connect_timeout_ms)
-                await asyncio.get_running_loop().create_connection(lambda: self, host, port, **arguments)
-        except (OSError, TimeoutError) as error:
+                endpoint = await driver.endpoint(self.node_id)
+                if self._client.listener.lends_identity and endpoint.login is not None:
+                    await self._open_logged_in(endpoint, endpoint.login)
+                else:
+                    arguments = tls_arguments(endpoint.tls, driver.connect_timeout_ms)
+                    loop = asyncio.get_running_loop()
+                    await loop.create_connection(lambda: self, endpoint.host, endpoint.port, **arguments)
+        except (OSError, TimeoutError, BrokerUnavailable) as error:
             reason = explain_tls(error, "the broker") if isinstance(error, ssl.SSLError) else error or "timeout"
             log.info("client %s: broker %d is not reachable: %s", self._client.peer, self.node_id, reason)
             self._unsent.clear()
             if not (self._closed or self._finishing):
                 driver.handle(HomeClosed(self._client.connection))
+
+    async def _open_logged_in(self, endpoint: Endpoint, login: Login) -> None:
+        """The sidecar logs in for its client, who then takes the connection over."""
+        connection = await connect(
+            endpoint.host,
+            endpoint.port,
+            tls=endpoint.tls,
+            credentials=login,
+            timeout_ms=self._driver.connect_timeout_ms,
+            frame_bytes_max=self._driver.limits.frame_bytes,
+        )
+        connection.hand_over(self)
 
     # asyncio.Protocol
 

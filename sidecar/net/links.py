@@ -1,4 +1,5 @@
-"""The sidecar's own connections to each broker: one for probes, one for questions about the head, one for routed reads.
+"""The sidecar's own connections to each broker: one for probes, one for questions about the head, and for routed reads
+one as each identity.
 
 The probe connection is kept open as long as the broker is watched; the others are opened when first needed. All of them
 go to the same resolved address, so that what a probe proves holds for the others (consistency.md section 6).
@@ -25,7 +26,7 @@ from sidecar.core.events import (
     ProbeOpened,
 )
 from sidecar.core.head import METADATA_LOG, QuorumAnswer
-from sidecar.core.ids import UNKNOWN_OFFSET, NodeId, Seq
+from sidecar.core.ids import OWN, UNKNOWN_OFFSET, Identity, NodeId, Seq
 from sidecar.core.positions import has_position
 from sidecar.core.states import UNASKED, can_carry, state_in
 from sidecar.core.versions import read_offer
@@ -39,6 +40,7 @@ from sidecar.net.broker_connection import (
     connect,
 )
 from sidecar.net.driver import Driver
+from sidecar.net.sasl import Login
 
 log = logging.getLogger("tidegate.links")
 
@@ -60,7 +62,7 @@ class Link:
         self._carries_state = False
         self._heads: BrokerConnection | None = None
         self._heads_lock = asyncio.Lock()
-        self._channel: BrokerConnection | None = None
+        self._channels: dict[Identity, BrokerConnection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._lost = asyncio.Event()
         self._run(self._keep_probing())
@@ -75,13 +77,14 @@ class Link:
             loop = asyncio.get_running_loop()
             found = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
             self._resolved = str(found[0][4][0]), self.address.port
-        return Endpoint(*self._resolved, self._links.access.tls(self.address.host))
+        access = self._links.access
+        return Endpoint(*self._resolved, access.tls(self.address.host), access.login)
 
     def close(self) -> None:
         """Ends all connections."""
         for task in self._tasks:
             task.cancel()
-        for connection in (self._probes, self._heads, self._channel):
+        for connection in (self._probes, self._heads, *list(self._channels.values())):
             if connection is not None:
                 connection.close()
 
@@ -102,7 +105,7 @@ class Link:
 
     def reset_probe(self) -> None:
         """Ends the connections to a broker that does not answer; the next probe connection is opened at once."""
-        for connection in (self._probes, self._heads, self._channel):
+        for connection in (self._probes, self._heads, *list(self._channels.values())):
             if connection is not None:
                 connection.close("timeout")
 
@@ -111,7 +114,7 @@ class Link:
         while True:
             self._lost.clear()
             try:
-                self._probes = await self._connect(self._probes_lost)
+                self._probes = await self._connect(self._probes_lost, self._links.access.login)
             except BrokerUnavailable as error:
                 self._driver.counters.probe_failures[self.node_id, error.cause] += 1
                 log.debug("broker %d: %s", self.node_id, error)
@@ -179,40 +182,58 @@ class Link:
     async def _head_connection(self) -> BrokerConnection:
         async with self._heads_lock:
             if self._heads is None or not self._heads.is_open:
-                self._heads = await self._connect(None)
+                self._heads = await self._connect(None, self._links.access.login)
             return self._heads
 
     # Routed reads
 
-    def open_channel(self) -> None:
-        """Opens the channel for routed reads."""
-        self._run(self._open_channel())
+    def open_channel(self, identity: Identity) -> None:
+        """Opens the channel for routed reads of an identity."""
+        self._run(self._open_channel(identity))
 
-    def relay(self, payload: bytes, on_answer: Callable[[bytes], None]) -> None:
-        """Sends a routed read on the open channel."""
-        if self._channel is not None:
-            self._channel.relay(payload, on_answer)
+    def close_channel(self, identity: Identity) -> None:
+        """Ends it, if it is open; the core is not told."""
+        if (channel := self._channels.pop(identity, None)) is not None:
+            channel.close()
 
-    async def _open_channel(self) -> None:
-        channel_id = self._driver.next_channel_id()
+    def relay(self, identity: Identity, payload: bytes, on_answer: Callable[[bytes], None]) -> None:
+        """Sends a routed read on the open channel of an identity."""
+        if (channel := self._channels.get(identity)) is not None:
+            channel.relay(payload, on_answer)
+
+    async def _open_channel(self, identity: Identity) -> None:
+        driver, channel_id = self._driver, self._driver.next_channel_id()
+        channel: BrokerConnection | None = None
+        login = self._links.access.login if identity == OWN else driver.identities.login(identity)
 
         def lost(cause: str) -> None:
-            self._channel = None
-            self._driver.handle(ChannelClosed(self.node_id, channel_id))
+            if self._channels.get(identity) is channel:
+                del self._channels[identity]
+                driver.handle(ChannelClosed(self.node_id, channel_id, identity))
+                if cause == "login":
+                    driver.identities.refused(identity, "it has expired")
 
         try:
-            self._channel = await self._connect(lost)
+            if identity != OWN and login is None:
+                raise BrokerUnavailable("ours", "the client has gone meanwhile")
+            channel = await self._connect(lost, login)
         except BrokerUnavailable as error:
             log.debug("broker %d: %s", self.node_id, error)
-            self._driver.handle(ChannelClosed(self.node_id, None))
+            driver.handle(ChannelClosed(self.node_id, None, identity))
+            if error.cause == "login" and identity != OWN:
+                driver.identities.refused(identity, f"broker {self.node_id}: {error}")
             return
-        position = self._channel.position if has_position(self._channel.versions) else None
+        if identity != OWN and driver.identities.login(identity) is None:
+            channel.close()
+            return
+        self._channels[identity] = channel
+        position = channel.position if has_position(channel.versions) else None
         shown = UNKNOWN_OFFSET if position is None else position
-        self._driver.handle(ChannelOpened(self.node_id, channel_id, shown))
+        driver.handle(ChannelOpened(self.node_id, channel_id, shown, identity))
 
     # Steps
 
-    async def _connect(self, on_lost: Callable[[str], None] | None) -> BrokerConnection:
+    async def _connect(self, on_lost: Callable[[str], None] | None, login: Login | None) -> BrokerConnection:
         driver, counters = self._driver, self._driver.counters
 
         def lost(cause: str) -> None:
@@ -222,14 +243,14 @@ class Link:
                 on_lost(cause)
 
         try:
-            host, port, tls = await self.endpoint()
+            host, port, tls, _ = await self.endpoint()
         except OSError as error:
             raise BrokerUnavailable("resolve", f"{self.address.host} does not resolve: {error.strerror}") from error
         connection = await connect(
             host,
             port,
             tls=tls,
-            credentials=self._links.access.login,
+            credentials=login,
             timeout_ms=driver.connect_timeout_ms,
             frame_bytes_max=driver.limits.frame_bytes,
             on_lost=lost,
@@ -292,12 +313,17 @@ class Links:
         if (link := self._links.get(node_id)) is not None:
             link.probe_head(asked)
 
-    def open_channel(self, node_id: NodeId) -> None:
+    def open_channel(self, node_id: NodeId, identity: Identity) -> None:
         """See `Link.open_channel`."""
         if (link := self._links.get(node_id)) is not None:
-            link.open_channel()
+            link.open_channel(identity)
 
-    def relay(self, node_id: NodeId, payload: bytes, on_answer: Callable[[bytes], None]) -> None:
+    def close_channels(self, identity: Identity) -> None:
+        """See `Link.close_channel`; those to all brokers."""
+        for link in self._links.values():
+            link.close_channel(identity)
+
+    def relay(self, node_id: NodeId, identity: Identity, payload: bytes, on_answer: Callable[[bytes], None]) -> None:
         """See `Link.relay`."""
         if (link := self._links.get(node_id)) is not None:
-            link.relay(payload, on_answer)
+            link.relay(identity, payload, on_answer)

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from config.values import HostPort
 from sidecar.core.addresses import NodePorts, PortsExhausted
-from sidecar.core.ids import NodeId
+from sidecar.core.ids import OWN, Identity, NodeId
+from sidecar.net.access import Access
 from sidecar.net.client import Client
 from sidecar.net.driver import Driver
 from sidecar.net.tls_server import TlsServer
@@ -31,6 +32,8 @@ class Listener:
     Args:
         host, port: the bootstrap port.
         on_assigned: called after new node ports were assigned, so that they can be remembered.
+        access: how the sidecar itself gets to the brokers.
+        lends_identity: the sidecar logs in for its clients.
         context: TLS towards clients; None: they speak none.
 
     Attributes:
@@ -47,6 +50,9 @@ class Listener:
         port: int,
         ports: NodePorts,
         on_assigned: Callable[[], None],
+        *,
+        access: Access,
+        lends_identity: bool = False,
         context: ssl.SSLContext | None = None,
     ) -> None:
         self.name = name
@@ -60,7 +66,14 @@ class Listener:
         self._tasks: set[asyncio.Task[None]] = set()
         self.unbound: dict[NodeId, str] = {}
         self.portless: set[NodeId] = set()
+        self.lends_identity = lends_identity
+        self._access = access
         self.tls = None if context is None else TlsServer(context, driver.counters, self._is_full)
+
+    @property
+    def identity(self) -> Identity | None:
+        """Who its clients are to the brokers before they log in; None: nobody yet."""
+        return OWN if self.lends_identity or self._access.login is None else None
 
     def open(self) -> None:
         """Binds the bootstrap port.

@@ -10,7 +10,7 @@ from typing import Protocol
 from sidecar.core.addresses import NodePorts
 from sidecar.core.connection import ClientConnection, Exchange
 from sidecar.core.events import Address
-from sidecar.core.ids import NodeId, Seq
+from sidecar.core.ids import Identity, NodeId, Seq
 from sidecar.net.access import Endpoint
 
 
@@ -19,6 +19,11 @@ class ListenerParty(Protocol):
 
     name: str
     ports: NodePorts
+    lends_identity: bool
+
+    @property
+    def identity(self) -> Identity | None:
+        """Who its clients are to the brokers before they log in; None: nobody yet."""
 
     def serve(self, node_id: NodeId) -> None:
         """Binds the port of a node, if it has none yet."""
@@ -98,10 +103,13 @@ class LinksParty(Protocol):
     def probe_head(self, node_id: NodeId, asked: Seq) -> None:
         """Asks for the head through a broker."""
 
-    def open_channel(self, node_id: NodeId) -> None:
-        """Opens the channel for routed reads to a broker."""
+    def open_channel(self, node_id: NodeId, identity: Identity) -> None:
+        """Opens the channel for routed reads of an identity to a broker."""
 
-    def relay(self, node_id: NodeId, payload: bytes, on_answer: Callable[[bytes], None]) -> None:
+    def close_channels(self, identity: Identity) -> None:
+        """Ends the channels of an identity to all brokers, without a word to the core."""
+
+    def relay(self, node_id: NodeId, identity: Identity, payload: bytes, on_answer: Callable[[bytes], None]) -> None:
         """Sends a routed read on the open channel."""
 
     def close(self) -> None:

@@ -72,10 +72,22 @@ class Credentials:
         return self
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """What a client has said in a mechanism of one message, to be said again to another broker; never in ``repr``."""
+
+    mechanism: str
+    message: bytes = field(repr=False)
+
+    def now(self) -> Self:
+        """Themselves: see `Login`."""
+        return self
+
+
 class Login(Protocol):
     """Where the credentials come from, asked again for every login."""
 
-    def now(self) -> Credentials:
+    def now(self) -> Credentials | Carried:
         """The credentials as they are now."""
 
 
@@ -93,7 +105,7 @@ class Questions(Protocol):
         """The newest version that both sides speak."""
 
 
-async def login(connection: Questions, credentials: Credentials) -> int:
+async def login(connection: Questions, credentials: Credentials | Carried) -> int:
     """Logs in; afterwards the connection takes any question. Done again on the same connection, it renews the login.
 
     Returns:
@@ -112,11 +124,16 @@ async def login(connection: Questions, credentials: Credentials) -> int:
         answer = await connection.call(ApiKey.SASL_AUTHENTICATE, version, {"auth_bytes": message})
         if answer["error_code"]:
             reason = answer["error_message"] or error_name(answer["error_code"])
-            who = f" as {credentials.username!r}" if credentials.username else ""
+            who = (
+                f" as {credentials.username!r}" if isinstance(credentials, Credentials) and credentials.username else ""
+            )
             raise LoginFailed(f"SASL {mechanism} login{who} failed: {_shown(reason)}")
         lifetime_ms = answer.get("session_lifetime_ms", 0)
         return bytes(answer["auth_bytes"])
 
+    if isinstance(credentials, Carried):
+        await _say(credentials.message, mechanism, exchange)
+        return lifetime_ms
     match mechanism:
         case "PLAIN":
             await _plain(credentials, exchange)
@@ -150,9 +167,14 @@ async def _plain(credentials: Credentials, exchange: Exchange) -> None:
 async def _bearer(credentials: Credentials, exchange: Exchange) -> None:
     if not _TOKEN.fullmatch(credentials.token):
         raise LoginFailed("SASL OAUTHBEARER: the token file holds no bearer token: letters, digits and -._~+/ only")
-    if await exchange(f"n,,\x01auth=Bearer {credentials.token}\x01\x01".encode()):
+    await _say(f"n,,\x01auth=Bearer {credentials.token}\x01\x01".encode(), credentials.mechanism, exchange)
+
+
+async def _say(message: bytes, mechanism: str, exchange: Exchange) -> None:
+    """The one message of a mechanism; OAUTHBEARER is refused by a challenge, whose answer brings the reason."""
+    if await exchange(message):
         await exchange(b"\x01")
-        raise LoginFailed("SASL OAUTHBEARER: the broker refuses the token and does not say why")
+        raise LoginFailed(f"SASL {mechanism}: the broker refuses the login and does not say why")
 
 
 async def _scram(credentials: Credentials, exchange: Exchange) -> None:

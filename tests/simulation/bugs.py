@@ -21,9 +21,10 @@ from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.events import Event, HeadAnswered
 from sidecar.core.gate import Gate
 from sidecar.core.head import QuorumAnswer, Verdict
-from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Seq
+from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, Identity, NodeId, Seq
 from sidecar.core.ledger import Ledger
 from sidecar.core.levels import required
+from sidecar.core.routing import Question
 from sidecar.core.sessions import Session, Sessions
 from sidecar.core.sidecar import Sidecar
 from sidecar.core.states import Complaint
@@ -379,3 +380,35 @@ def _trusted_still(patch: Patch) -> None:
         return self.gate.complained(exchange, complaint, seq, now_ms)
 
     patch.setattr(Sidecar, "_complained", complained)
+
+
+@bug(
+    "own",
+    "a read is routed on whatever channel is open, whoever is logged in there",
+    Kind.LAG,
+    "answers_are_fetched_as_their_client",
+)
+def _as_anybody(patch: Patch) -> None:
+    question = Gate._question
+
+    def ask(self: Gate, exchange: Exchange, bound: Bound, follows: Channel | None) -> Question:
+        found = question(self, exchange, bound, follows)
+        return replace(found, channels=list(self._cluster.channels.values())) if found.channels else found
+
+    patch.setattr(Gate, "_question", ask)
+
+
+@bug(
+    "own",
+    "a client whose login is refused elsewhere goes on being routed",
+    Kind.LAG,
+    "channels_are_opened_as_somebody_who_is_there",
+    "routed_reads_go_to_an_open_channel",
+)
+def _still_routed(patch: Patch) -> None:
+    patch.setattr(Gate, "identity_gone", lambda self, identity: None)
+
+    def gone(self: Sidecar, identity: Identity, seq: Seq, now_ms: float) -> list[Action]:
+        return []
+
+    patch.setattr(Sidecar, "_identity_gone", gone)

@@ -21,6 +21,7 @@ class Client:
     """One client connection, from the socket of the client to that of its own broker.
 
     Attributes:
+        principal: who it is to the brokers.
         unread: what the client has sent and the sidecar has not read yet.
         expected: the requests that the sidecar has read and the client has no answer to, in order.
         at_home: what was sent on the home connection and not answered there, in order.
@@ -29,9 +30,12 @@ class Client:
         floor: what the answers so far have shown to each session of each log, in the client's order.
     """
 
-    def __init__(self, driver: "Driver", name: str, client_id: str, connection: ClientConnection) -> None:
+    def __init__(
+        self, driver: "Driver", name: str, client_id: str, principal: str, connection: ClientConnection
+    ) -> None:
         self.driver = driver
         self.name = name
+        self.principal = principal
         self.connection = connection
         self.unread: deque[Wish] = deque()
         self.expected: deque[Note] = deque()

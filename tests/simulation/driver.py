@@ -5,6 +5,7 @@ Reports every event, carries out every action, and has the invariants checked af
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from codec.api_keys import ApiKey
@@ -37,13 +38,15 @@ from sidecar.core.events import (
     Event,
     HeadAnswered,
     HeadFailed,
+    IdentityChanged,
+    IdentityGone,
     ProbeAnswered,
     ProbeClosed,
     ProbeOpened,
     Tick,
 )
 from sidecar.core.head import QuorumAnswer, judge
-from sidecar.core.ids import NodeId, Seq
+from sidecar.core.ids import OWN, Identity, NodeId, Seq
 from sidecar.core.sidecar import Sidecar
 from tests.simulation import invariants
 from tests.simulation.brokers import Process
@@ -56,6 +59,18 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 ANSWER = b"answer"
+
+Way = tuple[NodeId, Identity]
+"""Which channel: to whom, as whom."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChannelLink:
+    """One channel for routed reads, and who is logged in on it."""
+
+    channel_id: int
+    link: Link
+    principal: str
 
 
 class Driver:
@@ -75,7 +90,7 @@ class Driver:
         self.core = core
         self.clock = world.clock
         self.clients: dict[ClientConnection, Client] = {}
-        self.channels: dict[int, tuple[int, Link]] = {}
+        self.channels: dict[Way, OpenChannelLink] = {}
         self.history = CommitHistory(world.log.committed)
         self.process_of: dict[tuple[int, int], Process] = {}
         self.promised: dict[tuple[int, int, int], int] = {}
@@ -92,7 +107,9 @@ class Driver:
         self._probes: dict[int, Link] = {}
         self._heads: dict[int, Link] = {}
         self._asked: dict[int, list[Seq]] = {}
-        self._opening: dict[int, Link] = {}
+        self._opening: dict[Way, Link] = {}
+        self._principals: dict[Identity, str] = {}
+        self._last_identity = OWN
 
     # Events in, actions out
 
@@ -119,8 +136,10 @@ class Driver:
             self._note_promise(event, seq)
         elif isinstance(event, ChannelClosed):
             self._forget_routed(event.channel_id)
+        elif isinstance(event, IdentityGone):
+            self._close_channels(event.identity)
         elif isinstance(event, ClientClosed):
-            self.world.client_left(self.clients.pop(event.connection))
+            self._client_closed(event.connection)
         actions = core.handle(event, now_ms)
         for action in actions:
             if not isinstance(action, (Decided, Deliver)):
@@ -178,15 +197,15 @@ class Driver:
                 self._keep_probing(address.node_id, address.port)
             case Unwatch(node_id):
                 self._unwatch(node_id)
-            case OpenChannel(node_id):
-                self._open_channel(node_id)
+            case OpenChannel(node_id, identity):
+                self._open_channel(node_id, identity)
             case ResetProbe(node_id):
                 self.world.counts["probes reset"] += 1
                 self._probes[node_id].close()
                 self._probe_ended(self._probes[node_id], node_id, report=False)
-                if node_id in self.channels:
-                    self.channels[node_id][1].close()
-                    self._channel_ended(node_id)
+                for way in self._ways(node_id):
+                    self.channels[way].link.close()
+                    self._channel_ended(way)
             case Probe(node_id, asked):
                 self._probe(node_id, asked)
             case ProbeHead(via, asked):
@@ -264,14 +283,16 @@ class Driver:
         invariants.routed_reads_go_to_an_open_channel(self, exchange, channel)
         note.state = "sent"
         client.routed[exchange] = channel
-        link = self.channels[channel.node_id][1]
+        way = self.channels[channel.node_id, channel.identity]
 
         def on_answer(reply: Reply) -> None:
             if not client.closed:
                 del client.routed[exchange]
+                invariants.answers_are_fetched_as_their_client(client, note, way.principal)
+                self.world.counts["fetched as a client"] += way.principal != "sidecar"
                 self.answered(exchange, reply)
 
-        link.send(world.work_of(exchange, pure=pure), on_answer)
+        way.link.send(world.work_of(exchange, pure=pure), on_answer)
 
     # Our own connections
 
@@ -355,27 +376,78 @@ class Driver:
             for asked in self._asked.pop(via, []):
                 self.handle(HeadFailed(via, asked, refused=False))
 
-    def _open_channel(self, node_id: NodeId) -> None:
-        channel_id = self.next_channel_id()
+    def _open_channel(self, node_id: NodeId, identity: Identity) -> None:
+        channel_id, way = self.next_channel_id(), (node_id, identity)
+        invariants.channels_are_opened_as_somebody_who_is_there(identity, self._principals)
+        principal = "sidecar" if identity == OWN else self._principals[identity]
 
         def on_open(link: Link) -> None:
-            del self._opening[node_id]
-            self.channels[node_id] = channel_id, link
-            self.handle(ChannelOpened(node_id, channel_id, link.shown))
+            del self._opening[way]
+            if identity != OWN and self.world.login_random.random() < self.world.weather.login_refused:
+                self.world.counts["login refused"] += 1
+                link.close()
+                self.handle(ChannelClosed(node_id, None, identity))
+                self._forget_identity(identity)
+                return
+            self.channels[way] = OpenChannelLink(channel_id, link, principal)
+            self.handle(ChannelOpened(node_id, channel_id, link.shown, identity))
 
         def on_end(link: Link) -> None:
             if link.opened:
-                self._channel_ended(node_id)
+                self._channel_ended(way)
             else:
-                self._opening.pop(node_id, None)
-                self.handle(ChannelClosed(node_id, None))
+                self._opening.pop(way, None)
+                self.handle(ChannelClosed(node_id, None, identity))
 
-        self._opening[node_id] = self.connect(node_id, on_open=on_open, on_end=on_end)
+        self._opening[way] = self.connect(node_id, on_open=on_open, on_end=on_end)
 
-    def _channel_ended(self, node_id: int) -> None:
-        if node_id in self.channels:
-            channel_id, _ = self.channels.pop(node_id)
-            self.handle(ChannelClosed(NodeId(node_id), channel_id))
+    def _channel_ended(self, way: Way) -> None:
+        if way in self.channels:
+            channel = self.channels.pop(way)
+            node_id, identity = way
+            self.handle(ChannelClosed(node_id, channel.channel_id, identity))
+
+    def _ways(self, node_id: int) -> list[Way]:
+        return [way for way in self.channels if way[0] == node_id]
+
+    # Who clients are
+
+    def logged_in(self, client: Client, *, fresh: bool) -> None:
+        """A broker has accepted this client; with ``fresh`` credentials, what it was before is somebody else."""
+        known = [identity for identity, principal in self._principals.items() if principal == client.principal]
+        if fresh or not known:
+            self._last_identity = Identity(self._last_identity + 1)
+            self._principals[self._last_identity] = client.principal
+            known = [self._last_identity]
+        before = client.connection.identity
+        self.handle(IdentityChanged(client.connection, known[-1]))
+        self._forget_unused(before)
+
+    def logs_in(self, client: Client) -> None:
+        """This client begins to log in again."""
+        before = client.connection.identity
+        self.handle(IdentityChanged(client.connection, None))
+        self._forget_unused(before)
+
+    def _client_closed(self, connection: ClientConnection) -> None:
+        self.world.client_left(self.clients.pop(connection))
+        self._forget_unused(connection.identity)
+
+    def _forget_unused(self, identity: Identity | None) -> None:
+        if identity in self._principals and all(c.connection.identity != identity for c in self.clients.values()):
+            self._forget_identity(identity)
+
+    def _forget_identity(self, identity: Identity) -> None:
+        if self._principals.pop(identity, None) is not None:
+            self.handle(IdentityGone(identity))
+
+    def _close_channels(self, identity: Identity) -> None:
+        for way in [way for way in self._opening if way[1] == identity]:
+            self._opening.pop(way).close()
+        for way in [way for way in self.channels if way[1] == identity]:
+            channel = self.channels.pop(way)
+            channel.link.close()
+            self._forget_routed(channel.channel_id)
 
     def _forget_routed(self, channel_id: int | None) -> None:
         for client in self.clients.values():
@@ -386,15 +458,17 @@ class Driver:
 
     def _unwatch(self, node_id: int) -> None:
         del self._watched[node_id]
-        for links in (self._probes, self._heads, self._opening):
+        for links in (self._probes, self._heads):
             if (link := links.pop(node_id, None)) is not None:
                 link.close()
+        for way in [way for way in self._opening if way[0] == node_id]:
+            self._opening.pop(way).close()
         self.probing.pop(node_id, None)
         self._asked.pop(node_id, None)
-        if node_id in self.channels:
-            self.channels[node_id][1].close()
-            self._forget_routed(self.channels[node_id][0])
-            self._channel_ended(node_id)
+        for way in self._ways(node_id):
+            self.channels[way].link.close()
+            self._forget_routed(self.channels[way].channel_id)
+            self._channel_ended(way)
         for client in list(self.clients.values()):
             if client.connection.node_id == node_id:
                 client.home_gone()
@@ -405,6 +479,6 @@ class Driver:
         for client in self.clients.values():
             client.abandon()
             self.world.client_left(client)
-        channels = [link for _, link in self.channels.values()]
+        channels = [channel.link for channel in self.channels.values()]
         for link in (*self._probes.values(), *self._heads.values(), *self._opening.values(), *channels):
             link.close()

@@ -5,6 +5,7 @@ others where the event or action that they speak of passes by.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,9 @@ from sidecar.core.events import (
     ClusterDescribed,
     Event,
     HeadAnswered,
+    IdentityGone,
 )
-from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, NodeId, Seq
+from sidecar.core.ids import NEVER, OWN, UNKNOWN_OFFSET, Identity, NodeId, Seq
 from sidecar.core.levels import Level
 from sidecar.core.states import Complaint
 from sidecar.core.view import Broker, Channel, Head, Load
@@ -120,7 +122,7 @@ def bounds_never_rise(driver: "Driver", event: Event) -> None:
     """What a held read requires is taken once; it does not rise with what others of its session do meanwhile."""
     before, now = driver.before.bounds, driver.before.bounds = driver.before.bounds, {}
     about = getattr(getattr(event, "exchange", event), "connection", None)
-    renewing = isinstance(event, (ChannelClosed, ClusterDescribed, BrokersSeen, HeadAnswered))
+    renewing = isinstance(event, (ChannelClosed, IdentityGone, ClusterDescribed, BrokersSeen, HeadAnswered))
     for exchange, held in driver.core.gate.held.items():
         latest = max(
             [
@@ -260,9 +262,21 @@ def sends_keep_the_order(client: "Client", exchange: Exchange, note: Note, chann
 
 def routed_reads_go_to_an_open_channel(driver: "Driver", exchange: Exchange, channel: Channel) -> None:
     """A read is routed only where its client may be sent, on a channel that is open."""
-    known = driver.channels.get(channel.node_id)
-    if not driver.world.weather.roams or known is None or known[0] != channel.channel_id:
+    known = driver.channels.get((channel.node_id, channel.identity))
+    if exchange.connection.identity is None or known is None or known.channel_id != channel.channel_id:
         raise Violation("routed_reads_go_to_an_open_channel", f"{note_of(exchange)} sent on {channel}")
+
+
+def answers_are_fetched_as_their_client(client: "Client", note: Note, principal: str) -> None:
+    """What a client reads from another broker is what its own principal may see there."""
+    if principal != client.principal:
+        raise Violation("answers_are_fetched_as_their_client", f"{note} of {client.principal} fetched as {principal}")
+
+
+def channels_are_opened_as_somebody_who_is_there(identity: Identity, principals: Mapping[Identity, str]) -> None:
+    """Nobody logs in as a client that has left, or that a broker has refused."""
+    if identity != OWN and identity not in principals:
+        raise Violation("channels_are_opened_as_somebody_who_is_there", f"a channel as {identity}")
 
 
 def _is_write(note: Note) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 from random import Random
+from typing import Any
 
 from sidecar.core.gate import OnTimeout
 from sidecar.core.levels import Level
@@ -39,6 +40,10 @@ class Weather:
         refused: DescribeQuorum is refused: never, always, or until the middle of the run.
         carries_state: the brokers implement the proposal.
         fussy: they compare a token with what they act upon, so that they refuse what they show.
+        principals: how many the clients are; 0: brokers do not tell them from the sidecar.
+        carried: how often a client's login is one that the sidecar can repeat elsewhere.
+        login_refused: how often a broker refuses to let the sidecar in as one of its clients.
+        relogins: how often a client logs in again on its connection.
         own_token: what they say in the answer to a write is their own position only, not the offset of the write.
     """
 
@@ -47,7 +52,6 @@ class Weather:
     brokers: int
     level: Level
     scope: str
-    roams: bool
     on_timeout: OnTimeout
     wait_timeout_ms: int
     effective_grace_ms: int
@@ -76,6 +80,10 @@ class Weather:
     carries_state: bool
     own_token: bool
     fussy: bool
+    principals: int
+    carried: float
+    login_refused: float
+    relogins: float
 
     @property
     def fresh(self) -> bool:
@@ -97,7 +105,7 @@ def weather_of(seed: int) -> Weather:
         brokers=random.choice((1, 2, 3, 3, 3)),
         level=random.choices((Level.SESSION, Level.LINEARIZABLE, Level.EVENTUAL), (6, 3, 1))[0],
         scope=random.choice(("service", "client_id", "client_id", "connection")),
-        roams=random.random() < 0.75,
+        **_logins(random.random() < 0.75, Random(f"logins {seed}")),
         on_timeout=random.choice(tuple(OnTimeout)),
         wait_timeout_ms=random.choice((150, 400, 3000)),
         effective_grace_ms=random.choice((120, 2000)),
@@ -127,6 +135,18 @@ def weather_of(seed: int) -> Weather:
         own_token=random.random() < 0.5,
         fussy=random.random() < 0.25,
     )
+
+
+def _logins(carried: bool, random: Random) -> dict[str, Any]:
+    """Who the clients are to the brokers."""
+    if carried and random.random() < 0.5:
+        return {"principals": 0, "carried": 1.0, "login_refused": 0.0, "relogins": 0.0}
+    return {
+        "principals": random.choice((1, 2, 3)),
+        "carried": random.choice((1.0, 0.7)) if carried else 0.0,
+        "login_refused": random.choice((0.0, 0.0, 0.3)),
+        "relogins": random.choice((0.0, 0.1, 0.3)),
+    }
 
 
 def _lag_of(kind: Kind, random: Random) -> tuple[float, float]:

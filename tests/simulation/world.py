@@ -12,7 +12,7 @@ from sidecar.core.cluster import HeadSource
 from sidecar.core.connection import Exchange
 from sidecar.core.events import Address, BrokersSeen, ClusterDescribed
 from sidecar.core.gate import GateSettings
-from sidecar.core.ids import NodeId
+from sidecar.core.ids import OWN, NodeId
 from sidecar.core.levels import Policy
 from sidecar.core.probing import Pace
 from sidecar.core.sidecar import Sidecar
@@ -38,6 +38,7 @@ class Plan:
 
     name: str
     client_id: str
+    principal: str
     wishes: list[list[Wish]]
 
 
@@ -54,6 +55,7 @@ class World:
         self.weather = weather = weather_of(seed)
         self.random = Random(f"world {seed}")
         self.state_random = Random(f"states {seed}")
+        self.login_random = Random(f"world logins {seed}")
         self.clock = Clock()
         self.story = Story()
         self.counts: Counter[str] = Counter()
@@ -89,7 +91,6 @@ class World:
                 effective_grace_ms=weather.effective_grace_ms,
                 on_timeout=weather.on_timeout,
                 held_requests_max=weather.held_requests_max,
-                roams=weather.roams,
             ),
             source=HeadSource.BROKER_MAX if weather.broker_max else HeadSource.DESCRIBE_QUORUM,
             pace=Pace(
@@ -125,7 +126,9 @@ class World:
             clock.after(random.uniform(0, self._noop_ms), self._noop)
         for number in range(weather.clients):
             share = draw(random, weather.requests // weather.clients + 1, self._tastes)
-            plan = Plan(f"client-{number}", f"app-{number % 2}", _bursts(random, share, weather.burst))
+            plan = Plan(
+                f"client-{number}", f"app-{number % 2}", self._principal(), _bursts(random, share, weather.burst)
+            )
             clock.after(random.uniform(0, 60), self._open, plan)
         if self.refused and weather.refused == "until":
             clock.after(weather.duration_ms / 2, self._grant)
@@ -144,7 +147,7 @@ class World:
         names = sorted(self._seen)[:4] if weather.scope == "client_id" else ["any"]
         notes = []
         for name in names:
-            client = self._connect(Plan(name, name.removeprefix("client_id:"), []))
+            client = self._connect(Plan(name, name.removeprefix("client_id:"), self._principal(), []))
             assert client is not None
             client.wish([Wish(api_key=ApiKey.METADATA)])
             notes.append(client.expected[0])
@@ -195,7 +198,7 @@ class World:
         """A new client of the application comes in by a broker that was just started again."""
         if not self._healed:
             wishes = draw(self.random, 2, self._tastes)
-            plan = Plan("visitor", f"app-{self.random.randint(0, 1)}", [wishes])
+            plan = Plan("visitor", f"app-{self.random.randint(0, 1)}", self._principal(), [wishes])
             client = self._connect(plan, NodeId(node_id))
             if client is not None:
                 self._wish(client, plan, wishes)
@@ -203,15 +206,36 @@ class World:
     def _connect(self, plan: Plan, node_id: NodeId | None = None) -> Client | None:
         if node_id is None and self.random.random() < 0.7:
             node_id = NodeId(self.random.choice(self.members))
-        connection = self.driver.core.open_client(node_id)
+        identity = None if self.weather.principals else OWN
+        connection = self.driver.core.open_client(node_id, identity)
         if connection is None and self._healed:
-            connection = self.driver.core.open_client(None)
+            connection = self.driver.core.open_client(None, identity)
         if connection is None:
             return None
-        client = Client(self.driver, plan.name, plan.client_id, connection)
+        client = Client(self.driver, plan.name, plan.client_id, plan.principal, connection)
         self.driver.clients[connection] = client
         self._plans[client] = plan
+        if self.weather.principals and self.login_random.random() < self.weather.carried:
+            self.clock.after(self.login_random.uniform(0, 10), self._log_in, client)
         return client
+
+    def _principal(self) -> str:
+        """Whom a new client is to the brokers."""
+        return f"user-{self.login_random.randrange(self.weather.principals)}" if self.weather.principals else "sidecar"
+
+    def _log_in(self, client: Client) -> None:
+        """A broker has accepted a client; it may log in again later."""
+        if client.closed:
+            return
+        self.driver.logged_in(client, fresh=self.login_random.random() < 0.3)
+        if self.login_random.random() < self.weather.relogins:
+            self.clock.after(self.login_random.uniform(20, 200), self._log_in_again, client)
+
+    def _log_in_again(self, client: Client) -> None:
+        if not client.closed:
+            self.counts["logs in again"] += 1
+            self.driver.logs_in(client)
+            self.clock.after(self.login_random.uniform(0, 20), self._log_in, client)
 
     def _wish(self, client: Client, plan: Plan, burst: list[Wish]) -> None:
         if not client.closed and not self._healed:
@@ -380,8 +404,8 @@ class World:
         open_links = [link for link in process.links if not link.closed] if process is not None else []
         # One that carries routed reads, if there is any: those are asked again. Else one with a request under way.
         channels = self.driver.channels
-        asked = {channel.node_id for client in self.driver.clients.values() for channel in client.routed.values()}
-        routed = [link for node_id, (_, link) in channels.items() if node_id in asked]
+        asked = {channel.channel_id for client in self.driver.clients.values() for channel in client.routed.values()}
+        routed = [channel.link for channel in channels.values() if channel.channel_id in asked]
         busy = routed or [link for link in open_links if link.carries] or open_links
         if busy:
             self.random.choice(busy).end(reset=True)

@@ -47,7 +47,7 @@ from sidecar.core.events import (
 )
 from sidecar.core.gate import GateSettings
 from sidecar.core.head import QuorumAnswer, Voter
-from sidecar.core.ids import NodeId, Seq
+from sidecar.core.ids import OWN, Identity, NodeId, Seq
 from sidecar.core.levels import Policy
 from sidecar.core.probing import Pace
 from sidecar.core.sidecar import Sidecar
@@ -169,25 +169,28 @@ class Conversation:
         self.now_ms += ms
         return self(Tick())
 
-    def channel(self, node_id: int, *, shown: int = -1) -> list[str]:
+    def channel(self, node_id: int, *, shown: int = -1, identity: Identity = OWN) -> list[str]:
         """A channel for routed reads opens."""
         self._channels += 1
-        return self(ChannelOpened(NodeId(node_id), 1000 + self._channels, shown))
+        return self(ChannelOpened(NodeId(node_id), 1000 + self._channels, shown, identity))
 
     def no_channels(self) -> None:
         """None of the channels that were ordered can be opened."""
-        for node_id in list(self.core.gate._opening):
-            self(ChannelClosed(node_id, None))
+        for node_id, identity in list(self.core.gate._opening):
+            self(ChannelClosed(node_id, None, identity))
 
-    def channel_breaks(self, node_id: int) -> list[str]:
+    def channel_breaks(self, node_id: int, identity: Identity = OWN) -> list[str]:
         """It closes."""
-        return self(ChannelClosed(NodeId(node_id), self.core.cluster.channels[NodeId(node_id)].channel_id))
+        channel = self.core.cluster.channels[NodeId(node_id), identity]
+        return self(ChannelClosed(NodeId(node_id), channel.channel_id, identity))
 
     # Clients
 
-    def client(self, node_id: int | None = 1, *, connected: bool = True) -> ClientConnection:
+    def client(
+        self, node_id: int | None = 1, *, connected: bool = True, identity: Identity | None = OWN
+    ) -> ClientConnection:
         """A client comes in by the port of a broker, and its connection there is open."""
-        connection = self.core.open_client(None if node_id is None else NodeId(node_id))
+        connection = self.core.open_client(None if node_id is None else NodeId(node_id), identity)
         assert connection is not None
         if connected:
             self.connects(connection)
@@ -281,8 +284,8 @@ def _words(action: Action) -> str:
             return f"refuse {_name(exchange)}: {reason}"
         case CloseClient(_, cause):
             return f"close client: {cause}"
-        case OpenChannel(node_id):
-            return f"open channel to {node_id}"
+        case OpenChannel(node_id, identity):
+            return f"open channel to {node_id}{'' if identity == OWN else f' as {identity}'}"
         case Watch(broker):
             return f"watch {broker.node_id}"
         case Unwatch(node_id):

@@ -74,9 +74,9 @@ def test_a_read_goes_to_another_broker_that_has_caught_up() -> None:
 
 
 def test_reads_stay_at_home_where_the_identity_cannot_be_carried() -> None:
-    talk = Conversation(settings=GateSettings(roams=False))
+    talk = Conversation()
     at_rest(talk, 1, 2)
-    client = talk.client(1)
+    client = talk.client(1, identity=None)
     talk.asks(client, CREATE)
     talk.answers(talk.last[-1])
     talk.asks(client, METADATA)

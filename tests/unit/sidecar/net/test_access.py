@@ -29,8 +29,8 @@ def test_a_token_is_read_again_for_every_login(tmp_path: Path, caplog: pytest.Lo
     file = tmp_path / "token"
     file.write_text("first\n")
     access = Access(bearer(file))
-    login = access.login
-    assert login is not None
+    assert access.login is access
+    login = access
     assert login.now() == Credentials(mechanism="OAUTHBEARER", token="first")
     file.write_text("second\n")
     assert login.now().token == "second"

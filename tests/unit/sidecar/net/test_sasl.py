@@ -263,7 +263,7 @@ async def test_a_refused_token_is_a_challenge_whose_answer_brings_the_reason() -
     broker = ScriptedBroker(step)
     assert await bearer_failure(broker, TOKEN) == ('SASL OAUTHBEARER login failed: {"status":"invalid_token"}')
     mute = ScriptedBroker(lambda message: b"no")
-    assert (await bearer_failure(mute, TOKEN)).endswith("the broker refuses the token and does not say why")
+    assert (await bearer_failure(mute, TOKEN)).endswith("the broker refuses the login and does not say why")
 
 
 @pytest.mark.parametrize("token", ["two words", "a\x01b", "tökén", "a=b"])

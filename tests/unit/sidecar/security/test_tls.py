@@ -195,6 +195,14 @@ async def test_brokers_are_dialled_over_tls_by_probes_and_for_clients(authority:
         assert sidecar.app.readiness().guarantee == "full"
 
 
+@pytest.mark.row("5.4")
+async def test_brokers_that_ask_for_a_certificate_get_ours_for_clients_too(authority: Authority, own: Identity) -> None:
+    files = Ssl(ca_file=authority.ca_file, cert_file=own.cert_file, key_file=own.key_file)
+    mutual = {"listener": {"identity": "sidecar"}, "cluster": to_cluster(authority, own)}
+    async with brokers(server_context(files, "required")) as (_, bootstrap), serving(bootstrap, **mutual) as sidecar:
+        assert (await ask(sidecar, None))["cluster_id"] == "fake"
+
+
 async def test_the_name_that_was_dialled_is_told_and_looked_for(authority: Authority, tmp_path: Path) -> None:
     named = authority.sign("broker", ips=(), names=["localhost"])
     context, names = server_context(_files(named), "none"), []
