@@ -15,7 +15,7 @@ Used by logs, snapshots and quorum Fetch; knows no file. Source: DefaultRecordBa
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, final
+from typing import Final, Literal, NamedTuple, final
 
 from codec.checksum import crc32c
 from codec.control_records import ControlRecord, encode_control_record
@@ -32,6 +32,7 @@ COMPRESSIONS: Final[tuple[Compression, ...]] = ("none", "gzip", "snappy", "lz4",
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PREFIX: Final = struct.Struct(">qi")
 _PLACE: Final = struct.Struct(">qii")
+_SPAN: Final = struct.Struct(">qiibIhi")
 _CHECKED: Final = struct.Struct(">hiqqqhii")
 _CRC: Final = struct.Struct(">I")
 _MAGIC: Final = 2
@@ -85,6 +86,16 @@ class BatchHeader:
     def last_offset(self) -> int:
         """Offset of the last record."""
         return self.base_offset + self.last_offset_delta
+
+
+@final
+class BatchSpan(NamedTuple):
+    """Where a batch stands in its log: all that a log needs of it. A plain tuple, because logs are long."""
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    size: int
 
 
 @final
@@ -181,6 +192,28 @@ def check_crc(buffer: bytes, offset: int = 0) -> None:
     found = crc32c(memoryview(buffer)[offset + _CHECKED_AT : end])
     if stored != found:
         raise CodecError(offset + 17, "batch.crc", f"{stored:08x} stored, {found:08x} computed")
+
+
+def read_batch_span(buffer: bytes, offset: int = 0) -> BatchSpan:
+    """Where the batch at `offset` stands, its checksum compared, its records not read.
+
+    The checksum covers neither the base offset nor the leader epoch: whoever keeps a log must check them by others.
+
+    Raises:
+        Truncated: The batch is not all there.
+        CodecError: Another format than 2, a length or offset that cannot be, or another checksum.
+    """
+    size = batch_size(buffer, offset)
+    end = _end(buffer, offset, size)
+    base_offset, _, leader_epoch, magic, stored, _, last_offset_delta = _SPAN.unpack_from(buffer, offset)
+    if magic != _MAGIC:
+        raise CodecError(offset + 16, "batch.magic", f"format {magic}; {_MAGIC} is the only one read here")
+    found = crc32c(memoryview(buffer)[offset + _CHECKED_AT : end])
+    if stored != found:
+        raise CodecError(offset + 17, "batch.crc", f"{stored:08x} stored, {found:08x} computed")
+    if last_offset_delta < 0:
+        raise CodecError(offset + 23, "batch.last_offset_delta", f"{last_offset_delta}")
+    return BatchSpan(base_offset, base_offset + last_offset_delta, leader_epoch, size)
 
 
 def read_batch(buffer: bytes, offset: int = 0) -> tuple[RecordBatch, int]:

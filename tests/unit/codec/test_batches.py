@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from codec.batches import (
     HEADER_BYTES,
+    BatchSpan,
     encode_batch,
     encode_control_batch,
     placed,
     read_batch,
     read_batch_header,
+    read_batch_span,
     read_batches,
 )
 from codec.checksum import crc32c
@@ -185,3 +187,26 @@ def test_numbers_out_of_range_are_refused(number: int) -> None:
         encode(LogRecord(), base_offset=number)
     with pytest.raises(CodecError):
         placed(encode(LogRecord()), number, 0)
+
+
+def test_a_span_says_where_a_batch_stands() -> None:
+    batch = encode(LogRecord(value=b"a"), LogRecord(value=b"b"), LogRecord(value=b"c"))
+    span = BatchSpan(base_offset=10, last_offset=12, leader_epoch=3, size=len(batch))
+    assert read_batch_span(batch) == span
+    assert read_batch_span(b"xyz" + batch + b"more", 3) == span
+
+
+def test_a_span_of_less_than_a_whole_sound_batch_is_refused() -> None:
+    batch = encode(LogRecord(value=b"value"))
+    for size in range(len(batch)):
+        with pytest.raises(Truncated):
+            read_batch_span(batch[:size])
+    # The first twelve bytes and the epoch are not under the checksum.
+    for position in range(16, len(batch)):
+        damaged = bytearray(batch)
+        damaged[position] ^= 1
+        with pytest.raises(CodecError, match="magic" if position == 16 else "crc"):
+            read_batch_span(bytes(damaged))
+    negative = with_crc(batch[:23] + struct.pack(">i", -1) + batch[27:])
+    with pytest.raises(CodecError, match="last_offset_delta"):
+        read_batch_span(negative)
