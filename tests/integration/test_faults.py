@@ -164,7 +164,7 @@ async def wait_for(admin: SidecarAdmin, done: Callable[[], bool], failure: str) 
     await asyncio.to_thread(admin.wait_until, done, failure, RECOVERY_S)
 
 
-@pytest.mark.parametrize("login", [None, PlainLogin.of("alice")], ids=["routed", "pinned"])
+@pytest.mark.parametrize("login", [None, PlainLogin.of("alice", pinned=True)], ids=["routed", "pinned"])
 async def test_a_killed_broker_is_forgotten_and_served_again_when_it_is_back(
     kafka: KafkaCluster, sidecar: SidecarProcess, admin: SidecarAdmin, login: PlainLogin | None
 ) -> None:

@@ -1,6 +1,6 @@
 """Reads that are held for a broker that never catches up: how each ends, and what a client that leaves frees.
 
-The reads log in and so stay on the lagging broker, whose feed is paused for good.
+The reads log in so that they are tied to the lagging broker, whose feed is paused for good.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from tests.support.workload.topics import erase_topics, read_topics, write_topic
 
 pytestmark = pytest.mark.kafka
 
-ALICE = PlainLogin.of("alice")
+ALICE = PlainLogin.of("alice", pinned=True)
 WAIT_TIMEOUT_MS = 1000
 LATE_MS_MAX = 500
 FOREVER_MS = 300_000

@@ -1,6 +1,6 @@
 """Levels and scopes on real Kafka: each promises what it says, and visibly no more.
 
-All reads log in and so stay on the lagging broker, where a promise is the only thing that can make them fresh.
+All reads log in so that they are tied to the lagging broker, where only a promise can make them fresh.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tests.support.workload.spread import PATIENT, login_settings, run_spread
 
 pytestmark = pytest.mark.kafka
 
-ALICE = PlainLogin.of("alice")
+ALICE = PlainLogin.of("alice", pinned=True)
 LAG_MS = 1000
 ROUNDS = 30
 COPIES = 10

@@ -21,6 +21,7 @@ from typing import Self, TypeVar, cast
 from kio.schema.api_versions.v3 import ApiVersionsRequest, ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.sasl_authenticate.v2 import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kio.schema.sasl_handshake import v0 as sasl_handshake_v0
 from kio.schema.sasl_handshake.v1 import SaslHandshakeRequest, SaslHandshakeResponse
 from kio.serial import entity_reader, entity_writer
 from kio.serial.readers import read_unsigned_varint
@@ -43,15 +44,20 @@ class RawClientError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainLogin:
-    """Who to be, by SASL PLAIN."""
+    """Who to be, by SASL PLAIN.
+
+    Attributes:
+        pinned: log in with the old handshake: a sidecar cannot repeat that, so all reads stay with one broker.
+    """
 
     username: str
     password: str
+    pinned: bool = False
 
     @classmethod
-    def of(cls, username: str) -> Self:
+    def of(cls, username: str, *, pinned: bool = False) -> Self:
         """A user of the harness, whose password is its name with `-secret` appended."""
-        return cls(username=username, password=f"{username}-secret")
+        return cls(username=username, password=f"{username}-secret", pinned=pinned)
 
 
 def encode_request(request: RequestPayload, correlation_id: int, client_id: str | None = CLIENT_ID) -> bytes:
@@ -152,15 +158,22 @@ class RawConnection:
         return connection
 
     async def log_in(self, login: PlainLogin) -> None:
-        """SASL PLAIN with Kafka's handshake.
+        """SASL PLAIN with Kafka's handshake, the old one where the login says so.
 
         Raises:
             RawClientError: if it is refused; the message has the server's reason.
         """
+        secret = f"\0{login.username}\0{login.password}".encode()
+        if login.pinned:
+            old_handshake = sasl_handshake_v0.SaslHandshakeRequest(mechanism="PLAIN")
+            old = await self.ask(old_handshake, sasl_handshake_v0.SaslHandshakeResponse)
+            await self.send_bytes(_SIZE.pack(len(secret)) + secret)
+            if old.error_code is not ErrorCode.none or await self.receive_frame():
+                raise RawClientError(f"login as {login.username} refused")
+            return
         handshake = await self.ask(SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
         if handshake.error_code is not ErrorCode.none:
             raise RawClientError(f"SASL handshake refused: {handshake.error_code.name}")
-        secret = f"\0{login.username}\0{login.password}".encode()
         answer = await self.ask(SaslAuthenticateRequest(auth_bytes=secret), SaslAuthenticateResponse)
         if answer.error_code is not ErrorCode.none:
             raise RawClientError(f"login as {login.username} refused: {answer.error_message}")
