@@ -265,6 +265,12 @@ def request_state(payload: bytes) -> ConsistencyState | None:
     Raises:
         CodecError: The header is malformed, or the state is.
     """
+    api_key, api_version, _ = peek_request(payload)
+    if request_header_version(api_key, api_version) < 2:
+        return None
+    _, tags_at = _client_id_span(payload)
+    if payload[tags_at : tags_at + 1] == b"\0":
+        return None
     return _state_in(payload, _request_tags(payload))
 
 

@@ -253,6 +253,11 @@ class Gate:
         """When `expire` has something to do."""
         return self.holds.wakeup_ms()
 
+    @property
+    def asks(self) -> bool:
+        """Whether `ask` has something to say."""
+        return self._ask_again
+
     def ask(self) -> None:
         """Says whom to probe for what is held, and whether anybody is owed the head. To be called after every event."""
         if not self._ask_again:

@@ -12,7 +12,7 @@ actions.
 """
 
 from collections import Counter
-from typing import assert_never
+from typing import Final, assert_never
 
 from codec.headers import ConsistencyState
 from sidecar.core.actions import Action, CloseClient, Deliver, Noted, ReopenHome, ResetProbe, Unwatch
@@ -52,6 +52,9 @@ from sidecar.core.view import Broker, Channel, View
 
 FORGET_INTERVAL_MS = 10_000
 
+_QUIET: Final = (RequestReceived, AnswerReceived)
+"""After these no probe is due sooner than before, unless the gate says so: what is due need not be looked for."""
+
 
 class Sidecar:
     """See the module.
@@ -80,6 +83,7 @@ class Sidecar:
         self._seq: Seq = NEVER
         self._last_id = 0
         self._forget_ms = float("-inf")
+        self._wakeup_ms = float("-inf")
 
     def open_client(self, node_id: NodeId | None, identity: Identity | None = OWN) -> ClientConnection | None:
         """A client connected to the port of ``node_id``, or to the bootstrap port (None): any live broker serves it.
@@ -109,16 +113,20 @@ class Sidecar:
         """Takes one event; returns what to do about it."""
         seq = self.next_seq()
         actions = self._dispatch(event, seq, now_ms)
+        asked = self.next_seq()
+        if now_ms < self._wakeup_ms and isinstance(event, _QUIET) and not self.gate.asks:
+            return actions
         for node_id in self.cluster.overdue(now_ms):
             actions.append(ResetProbe(node_id))
             actions += self._lost(node_id, seq, now_ms, probe=True)
         self.gate.ask()
-        actions += self.cluster.probes(now_ms, self.next_seq())
+        actions += self.cluster.probes(now_ms, asked)
+        self._wakeup_ms = min(self.gate.wakeup_ms(), self.cluster.wakeup_ms(), self._forget_ms + FORGET_INTERVAL_MS)
         return actions
 
     def wakeup_ms(self) -> float:
         """When the next `Tick` is due at the latest."""
-        return min(self.gate.wakeup_ms(), self.cluster.wakeup_ms(), self._forget_ms + FORGET_INTERVAL_MS)
+        return self._wakeup_ms
 
     def _dispatch(self, event: Event, seq: Seq, now_ms: float) -> list[Action]:
         gate, cluster = self.gate, self.cluster

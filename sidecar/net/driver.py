@@ -276,6 +276,8 @@ class Driver:
             case Deliver(connection):
                 if (client := self._clients.get(connection)) is not None:
                     client.deliver()
+            case Decided(exchange, decision):
+                self.counters.requests[exchange.request.api_key, decision] += 1
             case Refuse():
                 self._refuse(action)
             case CloseClient(connection, cause, at):
@@ -300,8 +302,6 @@ class Driver:
                 self.discovery.hasten()
             case Released():
                 self._count_release(action)
-            case Decided(exchange, decision):
-                self.counters.requests[exchange.request.api_key, decision] += 1
             case Noted(level, message):
                 log.log(logging.getLevelNamesMapping()[level.upper()], "%s", message)
             case _:

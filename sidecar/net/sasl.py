@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, Self
 
-from scramp import ScramClient, ScramException
-
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 from config.files import read_secret
@@ -178,6 +176,9 @@ async def _say(message: bytes, mechanism: str, exchange: Exchange) -> None:
 
 
 async def _scram(credentials: Credentials, exchange: Exchange) -> None:
+    # It brings a whole X.509 parser along, 8 MB that sidecars without SCRAM do without.
+    from scramp import ScramClient, ScramException
+
     mechanism = credentials.mechanism
     try:
         client = ScramClient([mechanism], credentials.username, credentials.password)

@@ -237,7 +237,7 @@ def _overtaking(patch: Patch) -> None:
         if write is None or self.home is None:
             return eligible(self)
         self._queue.remove(write)
-        self._queue.appendleft(write)
+        self._queue.insert(0, write)
         return write, None
 
     patch.setattr(ClientConnection, "eligible", overtake)

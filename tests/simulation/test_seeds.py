@@ -68,3 +68,15 @@ def test_the_same_seed_tells_the_same_story() -> None:
     second.run()
     assert str(first.story) == str(second.story)
     assert first.counts == second.counts
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_looking_for_due_probes_after_every_event_tells_the_same_story(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After most events the sidecar does not look: nothing can be due."""
+    short, full = World(seed), World(seed)
+    short.run()
+    monkeypatch.setattr("sidecar.core.sidecar._QUIET", ())
+    full.run()
+    assert str(short.story) == str(full.story)

@@ -1,12 +1,15 @@
 """Which broker answers a read, or what it waits for."""
 
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
-from sidecar.core.bounds import Bound, Why
+from sidecar.core.bounds import AfterBroker, Bound, Why
 from sidecar.core.ids import NodeId, Seq
-from sidecar.core.routing import Forward, Hold, Question, decide
+from sidecar.core.routing import Forward, Hold, Question, among_all, at_home, decide
 from sidecar.core.view import Broker, Channel, Load, View
 
 API, VERSION = 3, 12
@@ -33,8 +36,8 @@ class Scene:
         self.bound = Bound()
         self.bound.visible = at
 
-    def decide(self, *, home: bool = True, roams: bool = True, effective: bool = False) -> Forward | Hold:
-        question = Question(
+    def question(self, *, home: bool = True, roams: bool = True, effective: bool = False) -> Question:
+        return Question(
             api_key=API,
             api_version=VERSION,
             bound=self.bound,
@@ -43,6 +46,9 @@ class Scene:
             channels=[self.channels[2], self.channels[3]] if roams else (),
             openable=[NodeId(4)] if roams else (),
         )
+
+    def decide(self, *, home: bool = True, roams: bool = True, effective: bool = False) -> Forward | Hold:
+        question = self.question(home=home, roams=roams, effective=effective)
         return decide(question, View(brokers=MappingProxyType(self.brokers)), self.loads, Seq(7))
 
 
@@ -145,3 +151,33 @@ def test_a_promise_on_a_broker_leads_there(node_id: int) -> None:
     scene = Scene(visible={3: 99, 4: 99})
     scene.bound.after_broker(scene.brokers[NodeId(node_id)], Seq(60))
     assert forwarded(scene.decide()) == node_id
+
+
+OFFSETS = st.integers(8, 11)
+LOADS = st.dictionaries(st.integers(1, 4), st.integers(0, 2))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_the_short_way_home_says_what_the_choice_among_all_says(data: st.DataObject) -> None:
+    scene = Scene(
+        at=data.draw(OFFSETS),
+        visible=data.draw(st.dictionaries(st.integers(1, 4), OFFSETS)),
+        load=data.draw(LOADS),
+    )
+    if data.draw(st.booleans()):
+        scene.brokers[NodeId(1)] = replace(
+            scene.brokers[NodeId(1)], versions={API: (0, data.draw(st.integers(11, 12)))}
+        )
+    if data.draw(st.booleans()):
+        scene.bound.after_head(Seq(5), Why.OWN_WRITE)
+    for node_id in data.draw(st.sets(st.integers(1, 4))):
+        scene.bound.brokers[NodeId(node_id)] = AfterBroker(data.draw(st.integers(0, 1)), Seq(60))
+    question = scene.question(
+        home=data.draw(st.booleans()), roams=data.draw(st.booleans()), effective=data.draw(st.booleans())
+    )
+    view = View(brokers=MappingProxyType(scene.brokers))
+    short, full = at_home(question, view, scene.loads), among_all(question, view, scene.loads, Seq(7))
+    event(f"the short way {'led home' if short else 'was left'}")
+    assert decide(question, view, scene.loads, Seq(7)) == full
+    assert short in (None, full)
