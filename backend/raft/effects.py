@@ -5,8 +5,10 @@
 1. Carry out `persist` in order, and make all of it durable (one fsync for all is enough), before anything else of the
    same `Effects`. A vote that is told before it is on disk can be given twice; a record that is fetched for before it
    is on disk can be lost by a majority that has acknowledged it.
-2. Then send `requests` and `replies`. A reply with a `read` takes its bytes from the log or snapshot as it stands now.
-   Requests may be lost; each gets one response or `failed`, at most once. Replies may be lost.
+2. Then send `requests` and `replies`. A reply with a `read` takes its bytes from the log or snapshot as it stands now;
+   when they are not there any more, the answer is SNAPSHOT_NOT_FOUND, POSITION_OUT_OF_RANGE for a position beyond the
+   end of a snapshot, and for a log none. Requests may be lost; each gets one response or `failed`, at most once.
+   Replies may be lost.
 3. Then let the state machine apply up to `high_watermark`, load `load_snapshot`, and tell `reads` to whoever asked.
 4. Never give the replica the next input before 1 is done. Inputs that came meanwhile may be given one after another
    and their effects joined with `then`: that is how many writes share one fsync.
