@@ -7,6 +7,8 @@ the first twelve bytes of each frame are looked at. Large plain requests stream 
 import asyncio
 import logging
 import struct
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from codec import CodecError, encode_response
@@ -26,6 +28,7 @@ from sidecar.net.driver import Driver
 from sidecar.net.home import Home
 from sidecar.net.identities import LOGIN_KEYS
 from sidecar.net.parties import ListenerParty
+from sidecar.net.patience import keep_alive
 
 log = logging.getLogger("tidegate.client")
 
@@ -41,9 +44,12 @@ _UNSENT_BYTES_MAX: Final = 65536
 
 GRACE_S: Final = 0.4
 """How long a read that ends by closing its connection lets the answers ahead of it leave."""
+LINGER_S: Final = 60.0
+"""How long a client that sends no more is given the answers that are due."""
 CLOSE_TIMEOUT_S: Final = 5.0
 """How long a connection that we end may take to deliver what was written."""
 
+_BACKED_OFF: Final = frozenset({"no_broker", "broker_unreachable", "broker_closed", "broker_malformed"})
 _REMEDIES: Final = {
     "tls_hello": "the client speaks TLS to a plain port: set its security.protocol to PLAINTEXT or SASL_PLAINTEXT",
     "tls_alert": "the client ended a TLS handshake: this port is plain",
@@ -83,6 +89,7 @@ class Client(asyncio.Protocol):
         self._cause: str | None = None
         self._last: Exchange | None = None
         self._last_cause = ""
+        self._ending: asyncio.TimerHandle | None = None
         self.peer = "?"
 
     def closing(self) -> bool:
@@ -96,12 +103,11 @@ class Client(asyncio.Protocol):
         self._transport = transport  # type: ignore[assignment]
         peer = transport.get_extra_info("peername")
         self.peer = f"{peer[0]}:{peer[1]}" if peer else "?"
+        keep_alive(transport)
         counters = self._driver.counters
         counters.client_connections += 1
         if counters.client_connections > self._limits.connections:
-            log.warning(
-                "connection from %s refused: limits.connections (%d) is reached", self.peer, self._limits.connections
-            )
+            self._driver.warn(self.peer, f"refused: limits.connections ({self._limits.connections}) is reached")
             self.close("too_many_connections")
             return
         connection = self._driver.open_client(self, self._node_id)
@@ -110,6 +116,7 @@ class Client(asyncio.Protocol):
             return
         self.connection = connection
         self._admitted = True
+        self._driver.backoff.succeeded(self.home.node_id)
         self.home.open(connection.node_id)
 
     def data_received(self, data: bytes) -> None:
@@ -138,6 +145,8 @@ class Client(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client sends no more; what it sent is still answered, except over TLS, which knows no half-closed end."""
         self._finish("client_closed")
+        if not self.closing():
+            self._end_later(LINGER_S, partial(self.close, "client_closed"))
         return self._transport.get_extra_info("ssl_object") is None
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -146,6 +155,8 @@ class Client(asyncio.Protocol):
         if not self.closing() and self._pending:
             cause = "truncated"
         self._cause = cause
+        if self._ending is not None:
+            self._ending.cancel()
         counters = self._driver.counters
         counters.client_connections -= 1
         counters.closed["client", cause] += 1
@@ -199,9 +210,21 @@ class Client(asyncio.Protocol):
                 asyncio.get_running_loop().call_later(GRACE_S, self.close, cause)
         elif not self.closing():
             self._cause = cause
-            self._transport.close()
-            # A client that takes nothing any more would keep its connection for ever.
-            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self._transport.abort)
+            if cause in _BACKED_OFF and not self.home.was_answered:
+                # A client that is refused at once would be back at once.
+                self._end_later(self._driver.backoff.failed(self.home.node_id), self._end)
+            else:
+                self._end()
+
+    def _end(self) -> None:
+        self._transport.close()
+        # A client that takes nothing any more would keep its connection for ever.
+        self._end_later(CLOSE_TIMEOUT_S, self._transport.abort)
+
+    def _end_later(self, delay_s: float, end: Callable[[], None]) -> None:
+        if self._ending is not None:
+            self._ending.cancel()
+        self._ending = asyncio.get_running_loop().call_later(delay_s, end)
 
     def drain(self) -> None:
         """Takes no more requests; the connection ends when those that came are answered."""
@@ -399,32 +422,25 @@ class Client(asyncio.Protocol):
 
     def _malformed(self, first_bytes: bytes, size: int) -> None:
         cause = explain_prefix(first_bytes)
+        limit = self._limits.frame_bytes
         if cause is not None:
-            log.warning("connection from %s closed: %s", self.peer, _REMEDIES[cause])
-            self.close(cause)
-        elif size > self._limits.frame_bytes:
-            log.warning(
-                "connection from %s closed: a frame of %d bytes is above limits.frame_bytes (%d)",
-                self.peer,
-                size,
-                self._limits.frame_bytes,
-            )
-            self.close("oversized")
+            self._reject(cause, _REMEDIES[cause])
+        elif size > limit:
+            self._reject("oversized", f"a frame of {size} bytes is above limits.frame_bytes ({limit})")
         else:
             self._unreadable(f"a frame cannot start with {first_bytes[:8].hex(' ')}")
 
     def _unsupported(self, api_key: int, api_version: int) -> None:
-        log.warning(
-            "connection from %s closed: %s v%d is newer than this sidecar, whose ApiVersions hides it",
-            self.peer,
-            api_name(api_key),
-            api_version,
-        )
-        self.close("unsupported_version")
+        name = api_name(api_key)
+        reason = f"{name} v{api_version} is newer than this sidecar, whose ApiVersions hides it"
+        self._reject("unsupported_version", reason)
 
     def _unreadable(self, reason: str) -> None:
-        log.warning("connection from %s closed: these bytes are no Kafka request: %s", self.peer, reason)
-        self.close("malformed")
+        self._reject("malformed", f"these bytes are no Kafka request: {reason}")
+
+    def _reject(self, cause: str, reason: str) -> None:
+        self._driver.warn(self.peer, f"closed: {reason}")
+        self.close(cause)
 
     def _finish(self, cause: str) -> None:
         self._finished = cause

@@ -19,6 +19,7 @@ CAUSES: Final = frozenset(
         "drained", "shutdown",
         # clients, because of a broker
         "no_broker", "broker_closed", "broker_reset", "broker_left", "broker_malformed", "broker_unreachable",
+        "broker_stalled",
         # brokers
         "ours", "closed", "connect", "login", "negotiation", "protocol", "resolve", "timeout", "tls",
         "versions",

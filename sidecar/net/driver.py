@@ -56,6 +56,7 @@ from sidecar.net.access import Endpoint
 from sidecar.net.counters import Counters
 from sidecar.net.identities import LOGIN_KEYS, Identities
 from sidecar.net.parties import ClientParty, DiscoveryParty, LinksParty, ListenerParty
+from sidecar.net.patience import Backoff, Repeats
 
 log = logging.getLogger("tidegate.sidecar")
 
@@ -77,6 +78,7 @@ class Driver:
         core: the decisions.
         counters: what happened.
         identities: who clients are to the brokers.
+        backoff: for closes that are due to a broker, by node id; None for no broker at all.
         listeners: where clients come in; set by `sidecar.app`.
         links: the sidecar's own connections; set by `sidecar.app`.
         discovery: asks who the brokers are; set by `sidecar.app`.
@@ -90,6 +92,8 @@ class Driver:
         self.connect_timeout_ms = settings.connect_timeout_ms
         self.expose_state = settings.expose_state
         self.counters = Counters()
+        self.backoff = Backoff()
+        self._repeats = Repeats()
         self.listeners: list[ListenerParty] = []
         self.links: LinksParty
         self.discovery: DiscoveryParty
@@ -153,6 +157,11 @@ class Driver:
     def _tick(self) -> None:
         self._timer, self._timer_ms = None, float("inf")
         self.handle(Tick())
+
+    def warn(self, peer: str, text: str) -> None:
+        """Logs what is wrong with a connection, unless the same was said of that host within the last minute."""
+        if self._repeats.is_news((peer.rpartition(":")[0], text), self._loop.time()):
+            log.warning("connection from %s %s", peer, text)
 
     async def endpoint(self, node_id: NodeId) -> Endpoint:
         """Where connections of clients to this broker go.

@@ -29,6 +29,7 @@ from sidecar.net.access import Endpoint, explain_tls, tls_arguments
 from sidecar.net.broker_connection import BrokerUnavailable, connect
 from sidecar.net.driver import Driver
 from sidecar.net.parties import Owner
+from sidecar.net.patience import keep_alive
 from sidecar.net.sasl import Login
 
 log = logging.getLogger("tidegate.home")
@@ -38,10 +39,20 @@ _SIZE: Final = struct.Struct(">i")
 _CORRELATION_ID_BYTES: Final = 4
 _PLAIN: Final = Kind.PLAIN
 _NO_TRACE: Final = Trace.NONE
+CLOSE_TIMEOUT_S: Final = 5.0
+"""How long a connection that we end may take to deliver what was written."""
+STALLED_S: Final = 120.0
+"""How long a broker may take no request before the client is closed: longer than clients wait for an answer."""
 LASTED_S: Final = 1.0
 """A connection that the broker ends earlier, without an answer, is not worth a second one."""
 STREAM_BYTES_MIN: Final = 65536
 """Answers to plain requests from this size on go to the client before they are complete."""
+
+_REMEDIES: Final = {
+    "tls_alert": "the broker speaks TLS on this address: set cluster.security.protocol to SSL or SASL_SSL",
+    "tls_hello": "a TLS client answers at the address of the broker: name the port of a Kafka broker",
+    "http": "an HTTP server answers at the address of the broker: name the port of a Kafka broker",
+}
 
 
 def can_stream(exchange: Exchange) -> bool:
@@ -60,6 +71,7 @@ class Home(asyncio.Protocol):
     Attributes:
         node_id: the broker.
         paused: the client is slow.
+        was_answered: the broker has said something.
     """
 
     def __init__(self, driver: Driver, client: Owner) -> None:
@@ -78,8 +90,11 @@ class Home(asyncio.Protocol):
         self._takes_tokens = False
         self._finishing = False
         self._closed = False
+        self._aborting: asyncio.TimerHandle | None = None
+        self._stalling: asyncio.TimerHandle | None = None
+        self._cause = "ours"
         self._opened_s = math.inf
-        self._was_answered = False
+        self.was_answered = False
         # Until the broker has answered without a ConsistencyState where there was room for one.
         self._looks_for_state = not driver.expose_state
 
@@ -116,6 +131,9 @@ class Home(asyncio.Protocol):
         if self._transport is not None:
             # Not by cancelling: uvloop then drops a connection just made without a word to `connection_lost`.
             self._transport.close()
+            if self._transport.get_write_buffer_size() and self._aborting is None:
+                # A broker that takes nothing any more would keep its connection for ever.
+                self._aborting = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self._transport.abort)
         elif self._opening is not None:
             self._opening.cancel()
 
@@ -177,6 +195,7 @@ class Home(asyncio.Protocol):
             return
         self._transport = transport  # type: ignore[assignment]
         self._opened_s = asyncio.get_running_loop().time()
+        keep_alive(transport)
         driver = self._driver
         driver.counters.broker_connections[self.node_id] += 1
         if self._unsent:
@@ -195,7 +214,6 @@ class Home(asyncio.Protocol):
         if self._closed:
             return
         self._driver.counters.bytes["broker", "in"] += len(data)
-        self._was_answered = True
         try:
             if self._streaming is not None:
                 data = self._stream(self._streaming, data)
@@ -210,29 +228,43 @@ class Home(asyncio.Protocol):
             self._consume(data)
         except CodecError as error:
             self._unreadable(data, str(error))
+        else:
+            if not self.was_answered:
+                self.was_answered = True
+                self._driver.backoff.succeeded(self.node_id)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The broker's end of it is the client's end, once what it answered is delivered; but see `HomeClosed`."""
         driver = self._driver
         if self._transport is not None:
             driver.counters.broker_connections[self.node_id] -= 1
-        cause = "ours" if self._closed else ("broker_closed" if exc is None else "broker_reset")
+        for timer in (self._aborting, self._stalling):
+            if timer is not None:
+                timer.cancel()
+        cause = self._cause if self._closed else ("broker_closed" if exc is None else "broker_reset")
         driver.counters.closed["broker", cause] += 1
         if not self._closed:
             self._closed = True
             lasted_s = asyncio.get_running_loop().time() - self._opened_s
-            served = self._was_answered or lasted_s >= LASTED_S
+            served = self.was_answered or lasted_s >= LASTED_S
             driver.handle(HomeClosed(self._client.connection, served=served, half_read=self._client.half_read))
 
     def pause_writing(self) -> None:
-        """The broker is slow: the client's requests wait."""
+        """The broker is slow: the client's requests wait, and nobody sees whether it is still there."""
         self._full = True
+        self._stalling = asyncio.get_running_loop().call_later(STALLED_S, self._stalled)
         self._client.update_reading()
 
     def resume_writing(self) -> None:
         """The broker takes requests again."""
         self._full = False
+        if self._stalling is not None:
+            self._stalling.cancel()
         self._client.update_reading()
+
+    def _stalled(self) -> None:
+        log.warning("client %s closed: broker %d took no request for %d s", self._client.peer, self.node_id, STALLED_S)
+        self._client.close("broker_stalled")
 
     # In
 
@@ -375,8 +407,13 @@ class Home(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _unreadable(self, data: bytes, reason: str) -> None:
-        if explain_prefix(data[:16]) == "tls_alert":
-            reason = "the broker speaks TLS on this address: set cluster.security.protocol to SSL or SASL_SSL"
-        log.warning("client %s: the answer of broker %d cannot be read: %s", self._client.peer, self.node_id, reason)
+        cause = explain_prefix(data[:16])
+        self._cause = cause or "protocol"
+        log.warning(
+            "client %s: the answer of broker %d cannot be read: %s",
+            self._client.peer,
+            self.node_id,
+            _REMEDIES.get(cause or "", reason),
+        )
         self._client.close("broker_malformed")
         self.close()

@@ -179,7 +179,7 @@ def words(pattern: str) -> set[str]:
 
 
 def test_every_cause_in_the_source_is_in_the_set() -> None:
-    found = words(r'(?:\bclose|_finish|BrokerUnavailable|CloseClient)\((?:[\w.]+, )?"(\w+)"')
+    found = words(r'(?:\bclose|_finish|_reject|BrokerUnavailable|CloseClient)\((?:[\w.]+, )?"(\w+)"')
     assert {"oversized", "wait_timeout", "resolve", "drained", "protocol"} <= found
     assert found <= CAUSES
 
