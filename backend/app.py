@@ -20,17 +20,25 @@ from typing import Any, Final, Self, final
 
 import uvloop
 
+from backend.metadata.authorizer import AuthorizerSettings
 from backend.metadata.image import Image
 from backend.metadata.records import Record
+from backend.metadata.tokens import TokenSettings
 from backend.net.admin import Admin, AdminTaken
 from backend.net.apis import Identity
-from backend.net.broker import LISTENER_NAME, Broker, BrokerSettings
+from backend.net.broker import Broker, BrokerSettings
 from backend.net.controller import Controller, TopicDefaults
 from backend.net.listener import PortTaken
 from backend.net.metrics import Metrics
 from backend.net.offers import FEATURES
 from backend.net.quorum import LocalQuorum
-from config.backend import BackendConfig
+from backend.net.security import OPEN, Security
+from config.backend import BackendConfig, BackendSecurity
+from config.faults import ConfigError
+from config.files import read_secret
+from config.rules import is_tls
+from config.tls import server_context
+from config.users import read_users
 
 log = logging.getLogger("tidegate.app")
 
@@ -70,6 +78,7 @@ class ClusterSettings:
         noop_interval_ms: time between two NoOp records, 0 for none.
         state_wait_ms: how long a broker waits for the token of a request, 0 for not at all.
         admin: where metrics and health are served; None for nowhere.
+        security: what clients must speak and show, and what they may do.
     """
 
     cluster_id: str
@@ -79,6 +88,7 @@ class ClusterSettings:
     state_wait_ms: int = 3000
     defaults: TopicDefaults = field(default_factory=TopicDefaults)
     admin: tuple[str, int] | None = None
+    security: Security = OPEN
 
 
 def embedded(
@@ -88,6 +98,7 @@ def embedded(
     cluster_id: str = EMBEDDED_CLUSTER_ID,
     noop_interval_ms: int = 500,
     state_wait_ms: int = 3000,
+    security: Security | None = None,
 ) -> ClusterSettings:
     """Brokers 1 to `brokers` on free loopback ports, and controllers with ids from 3001 on."""
     return ClusterSettings(
@@ -96,11 +107,39 @@ def embedded(
         brokers=tuple(BrokerNode(node_id=1 + index) for index in range(brokers)),
         noop_interval_ms=noop_interval_ms,
         state_wait_ms=state_wait_ms,
+        security=security or OPEN,
+    )
+
+
+def security_of(config: BackendSecurity) -> Security:
+    """How the ports for clients are secured; reads the files that the configuration names.
+
+    Raises:
+        ConfigError: A file cannot be used.
+    """
+    authorizer = None
+    if config.authorizer == "standard":
+        authorizer = AuthorizerSettings(
+            super_users=frozenset(config.super_users),
+            allow_everyone_if_no_acl_found=config.allow_everyone_if_no_acl_found,
+        )
+    secret_file = config.delegation_token_secret_file
+    return Security(
+        protocol=config.protocol,
+        tls=server_context(config.ssl, config.client_auth) if is_tls(config.protocol) else None,
+        passwords={} if config.users_file is None else read_users(config.users_file),
+        session_lifetime_ms=config.session_lifetime_ms,
+        tokens=None if secret_file is None else TokenSettings(secret=read_secret(secret_file)),
+        authorizer=authorizer,
     )
 
 
 def settings_of(config: BackendConfig) -> ClusterSettings:
-    """The cluster that a configuration describes."""
+    """The cluster that a configuration describes.
+
+    Raises:
+        ConfigError: A file that it names cannot be used.
+    """
     return ClusterSettings(
         cluster_id=config.cluster_id,
         controllers={
@@ -126,6 +165,7 @@ def settings_of(config: BackendConfig) -> ClusterSettings:
             num_partitions=config.defaults.num_partitions, replication_factor=config.defaults.replication_factor
         ),
         admin=None if config.admin.bind is None else (config.admin.bind.host, config.admin.bind.port),
+        security=security_of(config.security),
     )
 
 
@@ -143,7 +183,11 @@ class Backend:
         voters = sorted(settings.controllers)
         self.quorum: LocalQuorum[Record, Image] = LocalQuorum(voters[0], voters)
         self.controller = Controller(
-            self.quorum, settings.cluster_id, settings.defaults, noop_interval_ms=settings.noop_interval_ms
+            self.quorum,
+            settings.cluster_id,
+            settings.defaults,
+            noop_interval_ms=settings.noop_interval_ms,
+            security=settings.security,
         )
         self._brokers = {node.node_id: self._broker(node) for node in settings.brokers}
         self._faults: list[str] = []
@@ -244,7 +288,7 @@ class Backend:
         identity = Identity(
             node_id=node.node_id,
             cluster_id=self.settings.cluster_id,
-            listener_name=LISTENER_NAME,
+            listener_name=self.settings.security.protocol,
             controllers=self.settings.controllers,
             static_configs={
                 **self.settings.defaults.static_configs,
@@ -258,6 +302,7 @@ class Backend:
             port=node.port,
             advertised_host=node.advertised_host,
             state_wait_ms=self.settings.state_wait_ms,
+            security=self.settings.security,
         )
         return Broker(settings, self.quorum.observer, self.controller)
 
@@ -275,6 +320,7 @@ async def serve(config: BackendConfig, say: Callable[[str], None]) -> None:
 
     Raises:
         StartError: A port of the configuration cannot be had.
+        ConfigError: A file that it names cannot be used.
     """
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
@@ -304,11 +350,11 @@ def run(config: BackendConfig) -> int:
     """Run a cluster in this process until SIGTERM or SIGINT.
 
     Returns:
-        The exit code: 0 after an orderly end, 2 when a port of the configuration cannot be had.
+        The exit code: 0 after an orderly end, 2 when a port or a file of the configuration cannot be used.
     """
     try:
         uvloop.run(serve(config, _say))
-    except StartError as error:
+    except (StartError, ConfigError) as error:
         _say(f"tidegate: {error}")
         return UNUSABLE
     return DONE

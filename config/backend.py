@@ -11,11 +11,23 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import model_validator
 
 from config import backend_rules, rules
-from config.sidecar import HOUR_MS, INT32_MAX, Logging, Section, SecurityProtocol, Ssl
-from config.values import SPLIT_AT_COMMAS, Address, Entries, File, ReachableHost, Text, Whole
+from config.sidecar import DAY_MS, HOUR_MS, INT32_MAX, Logging, Section, SecurityProtocol, Ssl
+from config.values import (
+    SPLIT_AT_COMMAS,
+    SPLIT_AT_SEMICOLONS,
+    Address,
+    Entries,
+    File,
+    Flag,
+    Principal,
+    ReachableHost,
+    Text,
+    Whole,
+)
 
 Role: TypeAlias = Literal["controller", "broker"]
 ClientAuth: TypeAlias = Literal["none", "optional", "required"]
+Authorizer: TypeAlias = Literal["none", "standard"]
 ReadConsistency: TypeAlias = Literal["local", "linearizable"]
 
 NodeId: TypeAlias = Annotated[int, Whole(0, INT32_MAX)]
@@ -72,6 +84,23 @@ class BackendSecurity(Section):
     ssl: Ssl = Ssl()
     client_auth: ClientAuth = "none"
     """Whether clients must show a certificate."""
+    users_file: File | None = None
+    """File with the users of SASL PLAIN, `NAME:PASSWORD` a line; null offers SCRAM alone."""
+    session_lifetime_ms: Annotated[int, Whole(0, DAY_MS)] = 0
+    """Time after which a client must log in again by SASL; 0 for never."""
+    delegation_token_secret_file: File | None = None
+    """File that holds the secret of delegation tokens; null for no tokens."""
+    authorizer: Authorizer = "none"
+    """Whether access rules are enforced: `standard` does as Kafka's StandardAuthorizer."""
+    super_users: Annotated[tuple[Principal, ...], Entries(0, 1000), SPLIT_AT_SEMICOLONS] = ()
+    """Principals such as `User:admin` that may do everything: a list, or one text with semicolons."""
+    allow_everyone_if_no_acl_found: Flag = False
+    """Whether everybody may do what no access rule is about."""
+
+    @model_validator(mode="after")
+    def _keys_agree(self) -> Self:
+        rules.refuse(backend_rules.security_faults(self))
+        return self
 
 
 class BackendAdmin(Section):

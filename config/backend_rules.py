@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from config.rules import Broken
+from config.rules import Broken, is_tls, ssl_faults
 from config.values import HostPort, may_collide
 
 if TYPE_CHECKING:
-    from config.backend import BackendConfig, Node
+    from config.backend import BackendConfig, BackendSecurity, Node
 
 _OF_BROKERS = ("listen", "advertised_host", "replay_delay_ms", "publish_delay_ms")
 
@@ -31,6 +31,37 @@ def node_faults(node: Node) -> Iterator[Broken]:
         yield ("controller_listen",), "required for a controller"
     if "controller" not in node.roles and node.controller_listen is not None:
         yield ("controller_listen",), "has no effect on a node without the role controller; leave it out"
+
+
+def security_faults(security: BackendSecurity) -> Iterator[Broken]:
+    """What the protocol needs is there, and no key is there that it, or the absence of an authorizer, would ignore."""
+    protocol, client_auth = security.protocol, security.client_auth
+    yield from ssl_faults(security.ssl, protocol)
+    if is_tls(protocol):
+        if security.ssl.cert_file is None:
+            yield ("ssl", "cert_file"), f"required with protocol {protocol}"
+        if client_auth == "none" and security.ssl.ca_file is not None:
+            yield ("ssl", "ca_file"), "has no effect with client_auth none; set client_auth, or leave it out"
+        elif client_auth != "none" and security.ssl.ca_file is None:
+            yield ("ssl", "ca_file"), f"required with client_auth {client_auth}: who signed the certificates of clients"
+        if not security.ssl.verify_hostname:
+            yield ("ssl", "verify_hostname"), "has no effect on a listener: clients show no host name; leave it out"
+    elif client_auth != "none":
+        yield ("client_auth",), f"has no effect with protocol {protocol}; set protocol SSL"
+    if not protocol.startswith("SASL_"):
+        for key in ("users_file", "session_lifetime_ms"):
+            if getattr(security, key):
+                yield (key,), f"has no effect with protocol {protocol}; set protocol {_with_sasl(protocol)}"
+    if protocol == "PLAINTEXT" and security.delegation_token_secret_file is not None:
+        yield ("delegation_token_secret_file",), "has no effect where clients have no name; set protocol SASL_PLAINTEXT"
+    if security.authorizer == "none":
+        for key in ("super_users", "allow_everyone_if_no_acl_found"):
+            if getattr(security, key):
+                yield (key,), "has no effect without an authorizer; set authorizer standard"
+
+
+def _with_sasl(protocol: str) -> str:
+    return "SASL_SSL" if protocol == "SSL" else "SASL_PLAINTEXT"
 
 
 def backend_faults(config: BackendConfig) -> Iterator[Broken]:

@@ -40,13 +40,6 @@ _BACKEND_TABLE: Final[Mapping[str, tuple[Plain, ...]]] = {
     "quorum.election_timeout_ms": (1000,),
     "quorum.fetch_timeout_ms": (2000,),
     "read_consistency": ("local",),
-    "security.protocol": ("PLAINTEXT",),
-    "security.ssl.ca_file": (None,),
-    "security.ssl.cert_file": (None,),
-    "security.ssl.key_file": (None,),
-    "security.ssl.key_password_file": (None,),
-    "security.ssl.verify_hostname": (True,),
-    "security.client_auth": ("none",),
     "admin.token_file": (None,),
 }
 

@@ -204,6 +204,24 @@ SPLIT_AT_COMMAS = BeforeValidator(_split_at_commas)
 """Lets a list of addresses be one text with commas, the form that `${BOOTSTRAP_SERVERS}` usually has."""
 
 
+def _split_at_semicolons(value: object) -> object:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(";") if part.strip()]
+    return value
+
+
+SPLIT_AT_SEMICOLONS = BeforeValidator(_split_at_semicolons)
+"""Lets a list of principals be one text with semicolons, as Kafka's `super.users` is: names may hold commas."""
+
+
+def _principal(value: object) -> str:
+    text = _text(value)
+    principal_type, colon, name = text.partition(":")
+    if not (principal_type and colon and name):
+        raise ValueError("must be TYPE:NAME, for example User:admin")
+    return text
+
+
 def _text(value: object) -> str:
     if isinstance(value, int):
         raise ValueError("must be text; put it in quotes")
@@ -251,6 +269,9 @@ def _reachable_host(value: object) -> str:
 
 
 Text: TypeAlias = Annotated[str, PlainValidator(_text), WithJsonSchema({"type": "string", "minLength": 1})]
+Principal: TypeAlias = Annotated[
+    str, PlainValidator(_principal), WithJsonSchema({"type": "string", "pattern": "^[^:]+:.+$"})
+]
 Flag: TypeAlias = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]
 File: TypeAlias = Annotated[
     Path,

@@ -1,7 +1,7 @@
 """CreateAcls (30) and DeleteAcls (31): access rules come and go. Errors and messages are Kafka 4.4's."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from backend.metadata.acls import (
     ANY,
@@ -13,13 +13,12 @@ from backend.metadata.acls import (
     PatternType,
     StandardAcl,
 )
+from backend.metadata.authorizer import CLUSTER_NAME
 from backend.metadata.errors import ApiError
 from backend.metadata.image import Image
 from backend.metadata.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord, Uuid
 from backend.metadata.writes import Body, Outcome, WriteContext, WriteRequest, error_fields
 from codec.error_codes import ErrorCode
-
-CLUSTER_NAME: Final = "kafka-cluster"
 
 
 def create_acls(request: WriteRequest, image: Image, context: WriteContext) -> Outcome:

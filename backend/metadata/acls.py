@@ -133,25 +133,45 @@ class AclFilter:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclsImage:
-    """All access rules, by id, and the ids by rule: no rule is there twice."""
+    """All access rules.
+
+    Attributes:
+        by_id: Id to rule.
+        ids: Rule to id: no rule is there twice.
+        by_pattern: Resource type, pattern type and name to the rules of that pattern.
+    """
 
     by_id: HashTrieMap[Uuid, StandardAcl]
     ids: HashTrieMap[StandardAcl, Uuid]
+    by_pattern: HashTrieMap[tuple[int, int, str], tuple[StandardAcl, ...]]
 
     @classmethod
     def empty(cls) -> Self:
         """No rule."""
-        return cls(by_id=HashTrieMap(), ids=HashTrieMap())
+        return cls(by_id=HashTrieMap(), ids=HashTrieMap(), by_pattern=HashTrieMap())
 
     def matching(self, acl_filter: AclFilter) -> list[tuple[Uuid, StandardAcl]]:
         """The rules that a filter means, in an order that depends on the rules alone."""
         found = [(acl_id, acl) for acl_id, acl in self.by_id.items() if acl_filter.matches(acl)]
         return sorted(found, key=lambda item: sort_key(item[1]))
 
+    def of_resource(self, resource_type: int, name: str) -> list[StandardAcl]:
+        """The rules whose pattern a resource matches: its name, a prefix of it, or any name."""
+        patterns = [(resource_type, int(PatternType.PREFIXED), name[:end]) for end in range(1, len(name) + 1)]
+        patterns += [(resource_type, int(PatternType.LITERAL), literal) for literal in {name, WILDCARD}]
+        return [acl for pattern in patterns for acl in self.by_pattern.get(pattern, ())]
+
     def add(self, record: AccessControlEntryRecord) -> AclsImage:
         """With a rule more."""
         acl = StandardAcl.of(record)
-        return replace(self, by_id=self.by_id.insert(record.id, acl), ids=self.ids.insert(acl, record.id))
+        pattern = _pattern(acl)
+        alike = (*(known for known in self.by_pattern.get(pattern, ()) if known != acl), acl)
+        return replace(
+            self,
+            by_id=self.by_id.insert(record.id, acl),
+            ids=self.ids.insert(acl, record.id),
+            by_pattern=self.by_pattern.insert(pattern, alike),
+        )
 
     def remove(self, record: RemoveAccessControlEntryRecord) -> AclsImage:
         """Without a rule.
@@ -162,7 +182,14 @@ class AclsImage:
         acl = self.by_id.get(record.id)
         if acl is None:
             raise ReplayError(f"no access rule has the id {record.id.hex()}")
-        return replace(self, by_id=self.by_id.remove(record.id), ids=self.ids.remove(acl))
+        pattern = _pattern(acl)
+        alike = tuple(known for known in self.by_pattern[pattern] if known != acl)
+        by_pattern = self.by_pattern.insert(pattern, alike) if alike else self.by_pattern.remove(pattern)
+        return replace(self, by_id=self.by_id.remove(record.id), ids=self.ids.remove(acl), by_pattern=by_pattern)
+
+
+def _pattern(acl: StandardAcl) -> tuple[int, int, str]:
+    return acl.resource_type, acl.pattern_type, acl.resource_name
 
 
 def sort_key(acl: StandardAcl) -> tuple[int, str, int, str, str, int, int]:

@@ -1,19 +1,16 @@
-"""DescribeCluster (60), DescribeLogDirs (35), DescribeDelegationToken (41): the cluster and the broker that answers."""
+"""DescribeCluster (60), DescribeLogDirs (35): the cluster and the broker that answers."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from backend.metadata.authorizer import CLUSTER_NAME, NOT_ASKED, Operation, Resource
 from backend.metadata.cluster import endpoint
-from backend.metadata.operations import NOT_ASKED, cluster_operations
-from backend.metadata.reader import ANONYMOUS, Reader
-from backend.metadata.topic_reads import controller_id
+from backend.metadata.reader import Reader
 from backend.metadata.writes import Body
 from codec.error_codes import ErrorCode
 
 BROKERS: Final = 1
 CONTROLLERS: Final = 2
-_PLAINTEXT: Final = 0
-_SSL: Final = 1
 NO_SIZE: Final = -1
 
 
@@ -40,7 +37,6 @@ def describe_cluster(api_version: int, request: Mapping[str, Any], reader: Reade
         for broker in (cluster.registered() if with_fenced else cluster.alive())
         if (point := endpoint(broker, reader.listener_name)) is not None
     ]
-    asked = request["include_cluster_authorized_operations"]
     return {
         "throttle_time_ms": 0,
         "error_code": ErrorCode.NONE.value,
@@ -49,8 +45,17 @@ def describe_cluster(api_version: int, request: Mapping[str, Any], reader: Reade
         "cluster_id": reader.image.cluster_id,
         "controller_id": controller_id(reader),
         "brokers": brokers,
-        "cluster_authorized_operations": cluster_operations() if asked else NOT_ASKED,
+        "cluster_authorized_operations": cluster_operations(request, reader),
     }
+
+
+def cluster_operations(request: Mapping[str, Any], reader: Reader) -> int:
+    """What the client may do to the cluster, as bits: none if it may not even describe it."""
+    access = reader.access
+    if not request.get("include_cluster_authorized_operations"):
+        return NOT_ASKED
+    allowed = access.allows_on_cluster(Operation.DESCRIBE)
+    return access.operations(Resource.CLUSTER, CLUSTER_NAME) if allowed else 0
 
 
 def describe_log_dirs(request: Mapping[str, Any], reader: Reader) -> Body:
@@ -80,16 +85,10 @@ def describe_log_dirs(request: Mapping[str, Any], reader: Reader) -> Body:
     return {"throttle_time_ms": 0, "error_code": ErrorCode.NONE.value, "results": [result]}
 
 
-def describe_delegation_token(reader: Reader) -> Body:
-    """DescribeDelegationToken (41): tokens are off; to a client that has no name Kafka does not even say that."""
-    broker = reader.image.cluster.brokers.get(reader.node_id)
-    point = None if broker is None else endpoint(broker, reader.listener_name)
-    protocol = _PLAINTEXT if point is None else point.security_protocol
-    if protocol == _PLAINTEXT or (protocol == _SSL and reader.principal == ANONYMOUS):
-        code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-    else:
-        code = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
-    return {"error_code": code.value, "tokens": [], "throttle_time_ms": 0}
+def controller_id(reader: Reader) -> int:
+    """The broker that clients are told to take for the controller: any can, for all forward. Here the one they ask."""
+    alive = [broker.broker_id for broker in reader.image.cluster.alive()]
+    return reader.node_id if reader.node_id in alive else min(alive, default=-1)
 
 
 def _replica(index: int) -> Body:

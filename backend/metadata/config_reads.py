@@ -8,8 +8,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from backend.metadata.authorizer import Operation
 from backend.metadata.broker_configs import BrokerConfig, broker_configs, default_broker_configs
 from backend.metadata.client_metrics_configs import CLIENT_METRICS_CONFIGS
+from backend.metadata.config_access import config_refusal
 from backend.metadata.config_keys import ConfigSource, ConfigType
 from backend.metadata.configs import ResourceType
 from backend.metadata.errors import ApiError
@@ -37,6 +39,7 @@ def describe_configs(request: Mapping[str, Any], reader: Reader) -> Body:
         try:
             if not known:
                 raise ApiError(ErrorCode.INVALID_REQUEST, UNEXPECTED_REQUEST)
+            _check_access(reader, resource)
             describe = _DESCRIBE[ResourceType.of(resource["resource_type"])]
             configs = _selected(describe(resource["resource_name"], reader), resource["configuration_keys"])
         except ApiError as error:
@@ -53,6 +56,13 @@ def describe_configs(request: Mapping[str, Any], reader: Reader) -> Body:
             }
         )
     return {"throttle_time_ms": 0, "results": results}
+
+
+def _check_access(reader: Reader, resource: Mapping[str, Any]) -> None:
+    """A topic's and a group's configuration is theirs, all other is the cluster's."""
+    error = config_refusal(reader.access, Operation.DESCRIBE_CONFIGS, resource)
+    if error is not None:
+        raise error
 
 
 def list_config_resources(api_version: int, request: Mapping[str, Any], reader: Reader) -> Body:

@@ -9,31 +9,34 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from backend.metadata.authorizer import Access, Operation
 from backend.metadata.broker_configs import BROKER_CONFIGS, validate_broker_configs
+from backend.metadata.config_access import config_refusal
 from backend.metadata.config_changes import Change, OpType, alter_configs
 from backend.metadata.config_keys import ConfigType
 from backend.metadata.configs import ResourceType
 from backend.metadata.errors import ApiError
 from backend.metadata.image import Image
 from backend.metadata.records import Record
-from backend.metadata.writes import Outcome, WriteRequest, error_fields
+from backend.metadata.writes import Outcome, WriteContext, WriteRequest, error_fields
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 
 LOG_LEVELS: Final = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 ROOT_LOGGER: Final = "root"
+_BROKERS_OWN: Final = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _OPERATIONS: Final = {OpType.APPEND: "append", OpType.SUBTRACT: "subtract"}
 
 
-def incremental_alter_configs(request: WriteRequest, image: Image) -> Outcome:
+def incremental_alter_configs(request: WriteRequest, image: Image, context: WriteContext) -> Outcome:
     """IncrementalAlterConfigs (44): operations on single keys."""
-    return _alter_all(request, image, _operations)
+    return _alter_all(request, image, context, _operations)
 
 
-def alter_configs_in_full(request: WriteRequest, image: Image) -> Outcome:
+def alter_configs_in_full(request: WriteRequest, image: Image, context: WriteContext) -> Outcome:
     """AlterConfigs (33): what is set from now on; whatever else was set for the resource is removed."""
-    return _alter_all(request, image, _replacement)
+    return _alter_all(request, image, context, _replacement)
 
 
 Changes = tuple[list[Change], list[Change]]
@@ -52,10 +55,14 @@ def _replacement(resource: Mapping[str, Any], image: Image) -> Changes:
 
 
 def _alter_all(
-    request: WriteRequest, image: Image, changes_of: Callable[[Mapping[str, Any], Image], Changes]
+    request: WriteRequest,
+    image: Image,
+    context: WriteContext,
+    changes_of: Callable[[Mapping[str, Any], Image], Changes],
 ) -> Outcome:
     resources: list[Mapping[str, Any]] = request.body["resources"]
     counts = Counter((resource["resource_type"], resource["resource_name"]) for resource in resources)
+    access = context.access(request.client, image)
     records: list[Record] = []
     responses = []
     for resource in resources:
@@ -63,7 +70,7 @@ def _alter_all(
         try:
             if counts[resource["resource_type"], resource["resource_name"]] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            records += _altered(request, image, resource, changes_of(resource, image))
+            records += _altered(request, image, access, resource, changes_of(resource, image))
         except ApiError as refusal:
             error = refusal
         responses.append(
@@ -79,7 +86,9 @@ def _alter_all(
     )
 
 
-def _altered(request: WriteRequest, image: Image, resource: Mapping[str, Any], changes: Changes) -> tuple[Record, ...]:
+def _altered(
+    request: WriteRequest, image: Image, access: Access, resource: Mapping[str, Any], changes: Changes
+) -> tuple[Record, ...]:
     name: str = resource["resource_name"]
     asked, following = changes
     if len({change.name for change in asked}) < len(asked):
@@ -88,6 +97,10 @@ def _altered(request: WriteRequest, image: Image, resource: Mapping[str, Any], c
     if nulls:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
     resource_type = ResourceType.of(resource["resource_type"])
+    is_brokers = request.api_key == ApiKey.INCREMENTAL_ALTER_CONFIGS and resource_type in _BROKERS_OWN
+    if is_brokers and not access.allows_on_cluster(Operation.ALTER_CONFIGS):
+        # Kafka's broker refuses this one before it forwards, and says no more than the code.
+        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None)
     match resource_type:
         case ResourceType.BROKER_LOGGER if request.api_key == ApiKey.INCREMENTAL_ALTER_CONFIGS:
             _check_loggers(name, asked, request.broker_id)
@@ -98,6 +111,9 @@ def _altered(request: WriteRequest, image: Image, resource: Mapping[str, Any], c
             _check_broker(image, name, [*asked, *following], request.broker_id)
         case _:
             pass
+    refusal = config_refusal(access, Operation.ALTER_CONFIGS, resource)
+    if refusal is not None:
+        raise refusal
     return alter_configs(image, resource_type, name, [*asked, *following], newly_created=False)
 
 

@@ -23,6 +23,7 @@ from backend.metadata.records import (
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     FeatureLevelRecord,
     NoOpRecord,
     PartitionChangeRecord,
@@ -30,6 +31,7 @@ from backend.metadata.records import (
     Record,
     RegisterBrokerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -37,6 +39,7 @@ from backend.metadata.records import (
     UserScramCredentialRecord,
 )
 from backend.metadata.scram import ScramImage
+from backend.metadata.tokens import TokensImage
 from backend.metadata.topics import TopicsDelta, TopicsImage
 
 
@@ -55,6 +58,7 @@ class Image:
         acls: Access rules.
         client_quotas: Quotas.
         scram: SCRAM credentials.
+        tokens: Delegation tokens.
         features: Feature name to finalized level.
     """
 
@@ -67,6 +71,7 @@ class Image:
     acls: AclsImage
     client_quotas: ClientQuotasImage
     scram: ScramImage
+    tokens: TokensImage
     features: HashTrieMap[str, int]
 
     @classmethod
@@ -82,6 +87,7 @@ class Image:
             acls=AclsImage.empty(),
             client_quotas=ClientQuotasImage.empty(),
             scram=ScramImage.empty(),
+            tokens=TokensImage.empty(),
             features=HashTrieMap(),
         )
 
@@ -120,6 +126,7 @@ class _Delta:
         self._acls = image.acls
         self._client_quotas = image.client_quotas
         self._scram = image.scram
+        self._tokens = image.tokens
         self._features = image.features
 
     def replay(self, record: Record) -> None:
@@ -144,6 +151,10 @@ class _Delta:
                 self._scram = self._scram.set(record)
             case RemoveUserScramCredentialRecord():
                 self._scram = self._scram.remove(record)
+            case DelegationTokenRecord():
+                self._tokens = self._tokens.set(record)
+            case RemoveDelegationTokenRecord():
+                self._tokens = self._tokens.remove(record)
             case FeatureLevelRecord():
                 self._replay_feature(record)
             case NoOpRecord():
@@ -162,6 +173,7 @@ class _Delta:
             acls=self._acls,
             client_quotas=self._client_quotas,
             scram=self._scram,
+            tokens=self._tokens,
             features=self._features,
         )
 

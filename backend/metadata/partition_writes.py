@@ -4,26 +4,30 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from backend.metadata.authorizer import Operation, Resource
 from backend.metadata.errors import ApiError
 from backend.metadata.image import Image
 from backend.metadata.partition_records import new_partition, place, validate_assignment
 from backend.metadata.records import PartitionRecord
 from backend.metadata.topics import Topic
-from backend.metadata.writes import RECORDS_PER_WRITE_MAX, Body, Outcome, WriteRequest, error_fields
+from backend.metadata.writes import RECORDS_PER_WRITE_MAX, Body, Outcome, WriteContext, WriteRequest, error_fields
 from codec.error_codes import ErrorCode
 
 
-def create_partitions(request: WriteRequest, image: Image) -> Outcome:
+def create_partitions(request: WriteRequest, image: Image, context: WriteContext) -> Outcome:
     """CreatePartitions (37); of a topic that is named twice, Kafka refuses both."""
     topics: list[Mapping[str, Any]] = request.body["topics"]
     counts = Counter(topic["name"] for topic in topics)
     duplicate = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     results = [_result(name, duplicate) for name, count in counts.items() if count > 1]
+    access = context.access(request.client, image)
     records: list[PartitionRecord] = []
     for wanted in topics:
         if counts[wanted["name"]] > 1:
             continue
         try:
+            if not access.allows(Operation.ALTER, Resource.TOPIC, wanted["name"]):
+                raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
             records += _added(image, wanted, RECORDS_PER_WRITE_MAX - len(records))
             results.append(_result(wanted["name"], None))
         except ApiError as error:

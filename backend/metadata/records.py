@@ -221,6 +221,28 @@ class RemoveUserScramCredentialRecord:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DelegationTokenRecord:
+    """A delegation token, all of it; principals are `Type:name`, times milliseconds since 1970."""
+
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issue_timestamp: int
+    max_timestamp: int
+    expiration_timestamp: int
+    token_id: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveDelegationTokenRecord:
+    """A delegation token is gone."""
+
+    token_id: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureLevelRecord:
     """The finalized level of a feature, `metadata.version` above all; 0 removes it."""
 
@@ -248,6 +270,8 @@ Record = (
     | ClientQuotaRecord
     | UserScramCredentialRecord
     | RemoveUserScramCredentialRecord
+    | DelegationTokenRecord
+    | RemoveDelegationTokenRecord
     | FeatureLevelRecord
     | NoOpRecord
 )

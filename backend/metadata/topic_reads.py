@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self, final
 
+from backend.metadata.authorizer import NOT_ASKED, Access, Operation, Resource
 from backend.metadata.cluster import endpoint
-from backend.metadata.operations import NOT_ASKED, cluster_operations, topic_operations
+from backend.metadata.cluster_reads import cluster_operations, controller_id
 from backend.metadata.reader import Reader
 from backend.metadata.records import NO_LEADER, UUID_ZERO, Uuid
 from backend.metadata.topic_names import is_valid_topic_name
@@ -19,6 +20,10 @@ from codec.error_codes import ErrorCode
 
 PARTITIONS_PER_ANSWER_MAX: Final = 2000
 """Kafka's `max.request.partition.size.limit`."""
+
+
+_HIDDEN: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_WITHOUT_OPERATIONS: Final = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def metadata(api_version: int, request: Mapping[str, Any], reader: Reader) -> Body:
@@ -32,22 +37,21 @@ def metadata(api_version: int, request: Mapping[str, Any], reader: Reader) -> Bo
     topics = _all_topics(reader, view) if everything else _asked_topics(api_version, asked, reader, view)
     if request.get("include_topic_authorized_operations"):
         for topic in topics:
-            if topic["error_code"] != ErrorCode.UNKNOWN_TOPIC_ID:
-                topic["topic_authorized_operations"] = topic_operations()
+            if topic["error_code"] not in _WITHOUT_OPERATIONS:
+                topic["topic_authorized_operations"] = reader.access.operations(Resource.TOPIC, topic["name"])
     alive = reader.image.cluster.alive()
     brokers = [
         {"node_id": broker.broker_id, "host": point.host, "port": point.port, "rack": broker.rack}
         for broker in alive
         if (point := endpoint(broker, reader.listener_name)) is not None
     ]
-    with_cluster = bool(request.get("include_cluster_authorized_operations"))
     return {
         "throttle_time_ms": 0,
         "brokers": brokers,
         "cluster_id": reader.image.cluster_id,
         "controller_id": controller_id(reader),
         "topics": topics,
-        "cluster_authorized_operations": cluster_operations() if with_cluster else NOT_ASKED,
+        "cluster_authorized_operations": cluster_operations(request, reader),
         "error_code": ErrorCode.NONE.value,
     }
 
@@ -67,12 +71,6 @@ def _refused(code: ErrorCode, asked: Iterable[Mapping[str, Any]]) -> Body:
         for topic in asked
     ]
     return {"topics": topics, "error_code": code.value}
-
-
-def controller_id(reader: Reader) -> int:
-    """The broker that clients are told to take for the controller: any can, for all forward. Here the one they ask."""
-    alive = [broker.broker_id for broker in reader.image.cluster.alive()]
-    return reader.node_id if reader.node_id in alive else min(alive, default=-1)
 
 
 @final
@@ -115,28 +113,44 @@ class _View:
 
 def _all_topics(reader: Reader, view: _View) -> list[Body]:
     by_name = reader.image.topics.by_name
-    return [_topic(by_name[name], view) for name in sorted(by_name)]
+    access = reader.access
+    return [_topic(by_name[name], view) for name in sorted(by_name) if _may_see(access, name)]
 
 
 def _asked_topics(api_version: int, asked: Iterable[Mapping[str, Any]], reader: Reader, view: _View) -> list[Body]:
-    """Topics by id when any is asked for by id, which leaves out those that are asked for by name, as in Kafka."""
+    """Topics by id when any is asked for by id, which leaves out those that are asked for by name, as in Kafka.
+
+    Of a topic that the client may not see, it learns no more than it has said itself.
+    """
     topics = reader.image.topics
+    access = reader.access
     ids = {topic["topic_id"] for topic in asked if topic.get("topic_id", UUID_ZERO) != UUID_ZERO}
     if api_version >= 12 and ids:
         names = sorted(topics.names[topic_id] for topic_id in ids if topic_id in topics.names)
         unknown = [_no_topic(ErrorCode.UNKNOWN_TOPIC_ID, None, i) for i in sorted(ids) if i not in topics.names]
-        return unknown + [_topic(topics.by_name[name], view) for name in names]
+        hidden = [
+            {**_no_topic(_HIDDEN, None, topics.by_name[name].topic_id), "is_internal": False}
+            for name in names
+            if not _may_see(access, name)
+        ]
+        return unknown + hidden + [_topic(topics.by_name[name], view) for name in names if _may_see(access, name)]
     found: list[Body] = []
     missing: list[Body] = []
     for name in sorted({topic["name"] for topic in asked}):
         topic = topics.by_name.get(name)
-        if topic is not None:
+        if not _may_see(access, name):
+            missing.append({**_no_topic(_HIDDEN, name, UUID_ZERO), "is_internal": False})
+        elif topic is not None:
             found.append(_topic(topic, view))
         else:
             valid = is_valid_topic_name(name)
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
             missing.append(_no_topic(code, name, UUID_ZERO))
     return found + missing
+
+
+def _may_see(access: Access, name: str) -> bool:
+    return access.allows(Operation.DESCRIBE, Resource.TOPIC, name)
 
 
 def _no_topic(code: ErrorCode, name: str | None, topic_id: Uuid) -> Body:
@@ -194,7 +208,9 @@ def describe_topic_partitions(api_version: int, request: Mapping[str, Any], read
         return {"throttle_time_ms": 0, "topics": refused, "next_cursor": None}
     first = 0 if cursor is None else cursor["partition_index"]
     limit = max(min(PARTITIONS_PER_ANSWER_MAX, request["response_partition_limit"]), 1)
-    names = sorted(name for name in (asked or reader.image.topics.by_name) if name >= start)
+    access = reader.access
+    wanted = sorted(name for name in (asked or reader.image.topics.by_name) if name >= start)
+    names = [name for name in wanted if _may_see(access, name)]
     view = _View.of(api_version, reader)
     found: list[Body] = []
     next_cursor: Body | None = None
@@ -204,18 +220,23 @@ def describe_topic_partitions(api_version: int, request: Mapping[str, Any], read
             break
         topic = reader.image.topics.by_name.get(name)
         if topic is None:
-            found.append(_unknown(name))
+            found.append(_unknown(name, access))
             continue
         page = range(len(topic.partitions))[first if name == start else 0 :][:limit]
-        found.append(_described(topic, page, view))
+        found.append(_described(topic, page, view, access))
         limit -= len(page)
         if page.stop < len(topic.partitions):
             next_cursor = {"topic_name": name, "partition_index": page.stop}
             break
-    return {"throttle_time_ms": 0, "topics": found, "next_cursor": next_cursor}
+    hidden = [
+        {**_no_topic(_HIDDEN, name, UUID_ZERO), "is_internal": False}
+        for name in wanted
+        if asked and not _may_see(access, name)
+    ]
+    return {"throttle_time_ms": 0, "topics": found + hidden, "next_cursor": next_cursor}
 
 
-def _unknown(name: str) -> Body:
+def _unknown(name: str, access: Access) -> Body:
     valid = is_valid_topic_name(name)
     return {
         "error_code": (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION).value,
@@ -223,18 +244,18 @@ def _unknown(name: str) -> Body:
         "topic_id": UUID_ZERO,
         "is_internal": name in INTERNAL_TOPICS,
         "partitions": [],
-        "topic_authorized_operations": topic_operations(),
+        "topic_authorized_operations": access.operations(Resource.TOPIC, name),
     }
 
 
-def _described(topic: Topic, indexes: range, view: _View) -> Body:
+def _described(topic: Topic, indexes: range, view: _View, access: Access) -> Body:
     return {
         "error_code": ErrorCode.NONE.value,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.name in INTERNAL_TOPICS,
         "partitions": [_described_partition(index, topic.partitions[index], view) for index in indexes],
-        "topic_authorized_operations": topic_operations(),
+        "topic_authorized_operations": access.operations(Resource.TOPIC, topic.name),
     }
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, final
 
+from backend.metadata.authorizer import Access, Operation, Resource
 from backend.metadata.config_changes import alter_configs, changes_of_new_topic
 from backend.metadata.configs import ResourceType
 from backend.metadata.errors import ApiError
@@ -27,7 +28,7 @@ def create_topics(request: WriteRequest, image: Image, context: WriteContext) ->
     topics: list[Mapping[str, Any]] = request.body["topics"]
     if _partitions_asked_for(topics, context) > RECORDS_PER_WRITE_MAX:
         return _all_refused(topics, "Excessively large number of partitions per request.")
-    creation = _Creation(image, context)
+    creation = _Creation(image, context, context.access(request.client, image))
     counts = Counter(topic["name"] for topic in topics)
     results: list[Body] = []
     for topic in topics:
@@ -39,6 +40,7 @@ def create_topics(request: WriteRequest, image: Image, context: WriteContext) ->
                 raise ApiError(
                     ErrorCode.INVALID_REQUEST, f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
                 )
+            creation.check_access(name)
             results.append(creation.create(topic))
         except ApiError as error:
             results.append(_refused(name, error))
@@ -50,13 +52,13 @@ def create_topics(request: WriteRequest, image: Image, context: WriteContext) ->
     return Outcome(records=records, response={"throttle_time_ms": 0, "topics": results})
 
 
-def delete_topics(request: WriteRequest, image: Image) -> Outcome:
+def delete_topics(request: WriteRequest, image: Image, context: WriteContext) -> Outcome:
     """DeleteTopics (20), by name up to v5, by name or id from v6."""
     if request.api_version >= 6:
         asked = [(topic["name"], topic["topic_id"]) for topic in request.body["topics"]]
     else:
         asked = [(name, UUID_ZERO) for name in request.body["topic_names"]]
-    deletion = _Deletion(image)
+    deletion = _Deletion(image, context.access(request.client, image))
     deletion.take(asked)
     return Outcome(
         records=tuple(RemoveTopicRecord(topic_id=topic_id) for topic_id in deletion.doomed),
@@ -68,10 +70,21 @@ def delete_topics(request: WriteRequest, image: Image) -> Outcome:
 class _Creation:
     """The topics of one request, one after the other."""
 
-    def __init__(self, image: Image, context: WriteContext) -> None:
+    def __init__(self, image: Image, context: WriteContext, access: Access) -> None:
         self.records: list[Record] = []
+        self._access = access
         self._image = image
         self._context = context
+
+    def check_access(self, name: str) -> None:
+        """A client may create a topic if it may create any, or that one.
+
+        Raises:
+            ApiError: It may not.
+        """
+        may = self._access.allows_on_cluster(Operation.CREATE)
+        if not (may or self._access.allows(Operation.CREATE, Resource.TOPIC, name)):
+            raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
     def create(self, topic: Mapping[str, Any]) -> Body:
         """Create one topic, and return its result.
@@ -85,10 +98,11 @@ class _Creation:
         topic_id = self._context.new_uuid()
         partitions = self._partitions(topic, topic_id)
         self.records += [TopicRecord(name=name, topic_id=topic_id), *config_records, *partitions]
+        created = {"name": name, "topic_id": topic_id, **error_fields(None)}
+        if not self._access.allows(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name):
+            return {**created, "topic_config_error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED.value, "configs": None}
         return {
-            "name": name,
-            "topic_id": topic_id,
-            **error_fields(None),
+            **created,
             "topic_config_error_code": ErrorCode.NONE.value,
             "num_partitions": len(partitions),
             "replication_factor": len(partitions[0].replicas),
@@ -172,10 +186,12 @@ class _Creation:
 class _Deletion:
     """The topics that one request names, sorted into those that go and those that cannot."""
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: Image, access: Access) -> None:
         self.doomed: list[Uuid] = []
         self.results: list[Body] = []
         self._image = image
+        self._access = access
+        self._may_delete_any = access.allows_on_cluster(Operation.DELETE)
 
     def take(self, asked: list[tuple[str | None, Uuid]]) -> None:
         """Decide about all; fills `doomed` and `results`."""
@@ -210,13 +226,20 @@ class _Deletion:
         topic = self._image.topics.by_id(topic_id)
         if topic is None:
             self._refuse(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_ID)
+        elif not self._may(Operation.DELETE, topic.name):
+            name = topic.name if self._may(Operation.DESCRIBE, topic.name) else None
+            self._refuse(name, topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
         else:
             found[topic_id] = topic.name
 
     def _find_id(self, name: str, found: dict[Uuid, str], counts: Mapping[tuple[str | None, Uuid], int]) -> None:
         topic = self._image.topics.by_name.get(name)
-        if topic is None:
+        if not self._may(Operation.DESCRIBE, name):
+            self._refuse(name, UUID_ZERO, ErrorCode.TOPIC_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
+        elif topic is None:
             self._refuse(name, UUID_ZERO, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC)
+        elif not self._may(Operation.DELETE, name):
+            self._refuse(name, UUID_ZERO, ErrorCode.TOPIC_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
         elif topic.topic_id in found or (None, topic.topic_id) in counts:
             found.pop(topic.topic_id, None)
             self._refuse(
@@ -228,10 +251,14 @@ class _Deletion:
         else:
             found[topic.topic_id] = name
 
+    def _may(self, operation: Operation, name: str) -> bool:
+        return self._may_delete_any or self._access.allows(operation, Resource.TOPIC, name)
+
     def _refuse(self, name: str | None, topic_id: Uuid, code: ErrorCode, message: str) -> None:
         self.results.append({"name": name, "topic_id": topic_id, **error_fields(ApiError(code, message))})
 
 
+TOPIC_AUTHORIZATION_FAILED: Final = "Topic authorization failed."
 UNKNOWN_TOPIC: Final = "This server does not host this topic-partition."
 UNKNOWN_TOPIC_ID: Final = "This server does not host this topic ID."
 

@@ -7,8 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
+from backend.metadata.authorizer import Access, AuthorizerSettings
+from backend.metadata.client import Client
 from backend.metadata.errors import ApiError
+from backend.metadata.image import Image
 from backend.metadata.records import Record, Uuid
+from backend.metadata.tokens import TokenSettings
 from codec.error_codes import ErrorCode
 
 Body = dict[str, Any]
@@ -27,14 +31,14 @@ class WriteRequest:
         api_key: Which API.
         api_version: In which version the answer goes out.
         body: The decoded request.
-        principal: Who asks, as `Type:name`.
+        client: Who asks.
         broker_id: The broker that the client asked; a broker's own configuration can be changed there only.
     """
 
     api_key: int
     api_version: int
     body: Mapping[str, Any]
-    principal: str
+    client: Client
     broker_id: int
 
 
@@ -49,6 +53,8 @@ class WriteContext:
         num_partitions: For topics that leave it to the controller.
         replication_factor: Likewise.
         static_configs: What brokers were started with, for the configuration that CreateTopics reports.
+        authorizer: Who may do what, by the rules of the image; None if there is no authorizer.
+        tokens: How delegation tokens are made; None if there are none.
         controller_id: The node that decides, for messages that name it.
     """
 
@@ -56,8 +62,14 @@ class WriteContext:
     new_uuid: Callable[[], Uuid]
     num_partitions: int = 1
     replication_factor: int = 1
+    authorizer: AuthorizerSettings | None = None
+    tokens: TokenSettings | None = None
     controller_id: int = -1
     static_configs: Mapping[str, str] = field(default_factory=dict)
+
+    def access(self, client: Client, image: Image) -> Access:
+        """What the client may do, by the rules of the image."""
+        return Access(client=client, acls=image.acls, settings=self.authorizer)
 
 
 @final

@@ -15,17 +15,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from backend.metadata.client import ANYBODY, Client
+from backend.metadata.cluster_access import refused_at_the_door
 from backend.metadata.image import Image
 from backend.metadata.reads import Reader
 from backend.metadata.reads import answer as read_answer
 from backend.metadata.records import Record
+from backend.metadata.refusals import refuse
 from backend.metadata.writes import WriteRequest
 from backend.net.controller import ActiveController
 from backend.net.listener import Unserved
 from backend.net.offers import FEATURES, OFFERS, AnsweredBy, api_versions_rows
 from backend.net.publication import Publication
 from backend.net.quorum_answers import describe_quorum
-from backend.net.refusals import refuse
+from backend.net.security import OPEN, Security
 from backend.net.state_check import EFFECTIVE_APIS, MESSAGES, STALE_METADATA, Verdict, judge
 from backend.raft.interfaces import HeadUnconfirmed, Observer
 from codec import CodecError, encode_response
@@ -42,7 +45,6 @@ from codec.headers import (
 )
 from codec.registry import request_table
 
-ANONYMOUS: Final = "User:ANONYMOUS"
 NO_OFFSET: Final = -1
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.\-]*[a-zA-Z0-9])?")
 """What a client may call itself (KIP-511)."""
@@ -77,6 +79,7 @@ class Apis:
 
     Args:
         state_wait_ms: how long a request may wait for its token; 0 answers at once.
+        security: who may do what.
         read: makes the answers that come from the image.
     """
 
@@ -88,6 +91,7 @@ class Apis:
         controller: ActiveController,
         *,
         state_wait_ms: int,
+        security: Security = OPEN,
         read: Read = read_answer,
     ) -> None:
         self._identity = identity
@@ -95,25 +99,34 @@ class Apis:
         self._observer = observer
         self._controller = controller
         self._state_wait_ms = state_wait_ms
+        self._security = security
         self._read = read
 
-    async def answer(self, payload: bytes) -> bytes:
-        """The answer to one request.
+    def check_version(self, api_key: int, api_version: int) -> None:
+        """Do nothing if that version of an API is offered.
+
+        Raises:
+            Unserved: It is not.
+        """
+        offer = OFFERS.get(api_key)
+        if offer is None:
+            raise Unserved(f"it asks for API key {api_key}, which is not offered")
+        if not offer.first <= api_version <= offer.last:
+            raise Unserved(
+                f"it asks for {ApiKey(api_key).name} v{api_version}; offered are v{offer.first} to v{offer.last}"
+            )
+
+    async def answer(self, payload: bytes, client: Client = ANYBODY) -> bytes:
+        """The answer to one request of a client.
 
         Raises:
             Unserved: The API or version is not offered.
             CodecError: The request is malformed.
         """
         api_key, api_version, correlation_id = peek_request(payload)
-        offer = OFFERS.get(api_key)
-        if offer is None:
-            raise Unserved(f"it asks for API key {api_key}, which is not offered")
-        if not offer.first <= api_version <= offer.last:
-            if api_key == ApiKey.API_VERSIONS:
-                return _unsupported_api_versions(correlation_id)
-            raise Unserved(
-                f"it asks for {ApiKey(api_key).name} v{api_version}; offered are v{offer.first} to v{offer.last}"
-            )
+        if api_key == ApiKey.API_VERSIONS and not 0 <= api_version <= OFFERS[api_key].last:
+            return _unsupported_api_versions(correlation_id)
+        self.check_version(api_key, api_version)
         header, at = read_request_header(payload)
         # As Kafka does, ignore what comes after the body: librdkafka's Metadata request has three bytes too many.
         request, _ = decoder(request_table(api_key), api_version)(payload, at)
@@ -122,7 +135,7 @@ class Apis:
         if error := await self._refusal(header, arrival):
             response = refuse(api_key, api_version, request, error, MESSAGES[error])
         else:
-            response, covered = await self._respond(offer.answered_by, header, request)
+            response, covered = await self._respond(OFFERS[api_key].answered_by, header, request, client)
         body = _encoded(api_key, api_version, response)
         # Not before the body is complete: see the module.
         position = ConsistencyState(
@@ -173,37 +186,43 @@ class Apis:
         return head.offset >= token
 
     async def _respond(
-        self, answered_by: AnsweredBy, header: RequestHeader, request: Body
+        self, answered_by: AnsweredBy, header: RequestHeader, request: Body, client: Client
     ) -> tuple[dict[str, Any], int]:
         """The body of the answer, and the offset that the leader says it covers, if the leader made it."""
         match answered_by:
             case AnsweredBy.IMAGE:
-                return self._read(header.api_key, header.api_version, request, self._reader()), NO_OFFSET
+                return self._read(header.api_key, header.api_version, request, self._reader(client)), NO_OFFSET
             case AnsweredBy.CONTROLLER:
                 written = await self._controller.write(
                     WriteRequest(
                         api_key=header.api_key,
                         api_version=header.api_version,
                         body=request,
-                        principal=ANONYMOUS,
+                        client=client,
                         broker_id=self._identity.node_id,
                     )
                 )
                 return written.response, written.offset
             case AnsweredBy.LEADER:
+                access = self._reader(client).access
+                refused = refused_at_the_door(header.api_key, header.api_version, request, access)
+                if refused is not None:
+                    return refused, NO_OFFSET
                 state = self._controller.describe()
                 response = describe_quorum(request, state, self._identity.controllers)
                 return response, state.high_watermark - 1
             case AnsweredBy.HERE:
                 return self._api_versions(header.api_version, request), NO_OFFSET
 
-    def _reader(self) -> Reader:
+    def _reader(self, client: Client) -> Reader:
         return Reader(
             image=self._publication.image,
             acting=self._publication.acting,
             node_id=self._identity.node_id,
             listener_name=self._identity.listener_name,
-            principal=ANONYMOUS,
+            client=client,
+            authorizer=self._security.authorizer,
+            tokens=self._security.tokens,
             static_configs=self._identity.static_configs,
         )
 

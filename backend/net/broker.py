@@ -23,6 +23,8 @@ from backend.net.listener import Listener
 from backend.net.offers import FEATURES
 from backend.net.publication import Publication
 from backend.net.replay import NO_DELAY, Delay, ReplayQueue
+from backend.net.security import OPEN, PROTOCOLS, Security
+from backend.net.session import Session
 from backend.raft.interfaces import Observer
 
 log = logging.getLogger("tidegate.broker")
@@ -30,7 +32,6 @@ log = logging.getLogger("tidegate.broker")
 FETCH_RECORDS_MAX: Final = 1000
 WAITING_RECORDS_MAX: Final = 10_000
 """Records that wait for their replay before a broker stops fetching; the log keeps the rest for it."""
-LISTENER_NAME: Final = "PLAINTEXT"
 HEARTBEAT_INTERVAL_MS: Final = 2000
 """Kafka's `broker.heartbeat.interval.ms`."""
 
@@ -44,6 +45,7 @@ class BrokerSettings:
         host, port: where it listens; port 0 takes a free one, the same again after a restart.
         advertised_host: what clients are told instead of `host`.
         state_wait_ms: how long a request may wait for its token.
+        security: what clients must speak and show, and what they may do.
     """
 
     identity: Identity
@@ -51,6 +53,7 @@ class BrokerSettings:
     port: int
     advertised_host: str
     state_wait_ms: int
+    security: Security = OPEN
 
 
 @final
@@ -162,7 +165,14 @@ class Broker:
             Registration(
                 broker_id=self.node_id,
                 incarnation_id=new_uuid(),
-                end_points=(BrokerEndpoint(name=self._settings.identity.listener_name, host=host, port=port),),
+                end_points=(
+                    BrokerEndpoint(
+                        name=self._settings.identity.listener_name,
+                        host=host,
+                        port=port,
+                        security_protocol=PROTOCOLS[self._settings.security.protocol],
+                    ),
+                ),
                 log_dir=self._log_dir,
                 features=FEATURES,
             )
@@ -170,14 +180,16 @@ class Broker:
         await run.publication.reach(self._epoch)
         unfenced_at = await self._beat(run)
         await run.publication.reach(unfenced_at)
+        security = self._settings.security
         apis = Apis(
             self._settings.identity,
             run.publication,
             run.observer,
             self._controller,
             state_wait_ms=self._settings.state_wait_ms,
+            security=security,
         )
-        await run.listener.serve(apis.answer)
+        await run.listener.serve(lambda peer: Session(apis, security, run.publication, peer).answer, security.tls)
         run.spawn(self._keep_session(run), f"broker {self.node_id}: heartbeat", on_failure)
         self._serving = True
         self._turn()

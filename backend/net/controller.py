@@ -26,6 +26,7 @@ from backend.metadata.records import (
     Uuid,
 )
 from backend.metadata.writes import WriteContext, WriteRequest
+from backend.net.security import OPEN, Security
 from backend.raft.interfaces import Leader, QuorumState, Snapshot
 
 log = logging.getLogger("tidegate.controller")
@@ -128,12 +129,14 @@ class Controller:
         defaults: TopicDefaults,
         *,
         noop_interval_ms: int,
+        security: Security = OPEN,
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
     ) -> None:
         self.image = Image.empty(cluster_id)
         self._leader = leader
         self._defaults = defaults
         self._noop_interval_ms = noop_interval_ms
+        self._security = security
         self._session_timeout_ms = session_timeout_ms
         self._writing = asyncio.Lock()
         self._heard: dict[int, float] = {}
@@ -161,6 +164,8 @@ class Controller:
                 num_partitions=self._defaults.num_partitions,
                 replication_factor=self._defaults.replication_factor,
                 static_configs=self._defaults.static_configs,
+                authorizer=self._security.authorizer,
+                tokens=self._security.tokens,
                 controller_id=self._leader.describe().leader_id,
             )
             outcome = decide(request, self.image, context)

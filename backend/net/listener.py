@@ -1,16 +1,20 @@
-"""A TCP port with Kafka frames: one request after the other on each connection, as a broker does it.
+"""A TCP port with Kafka frames: one request after the other on each connection, as a broker does it, under TLS or not.
 
 Knows no API: it hands each payload to a function and writes what that returns. The next request of a connection is not
-looked at before the last one is answered, and not read beyond one buffer, so a client can make us hold one frame.
+looked at before the last one is answered, and not read beyond one buffer, so a client can make us hold one frame. TLS
+handshakes count as connections, and each has a time limit.
 """
 
 import asyncio
 import contextlib
 import logging
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import Final, final
 
+from backend.net.certificates import BadCertificate, subject_of
 from codec.errors import CodecError
 from codec.frames import FrameReader, explain_prefix, frame
 
@@ -20,6 +24,9 @@ FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 """Requests that change or read metadata are far smaller; Kafka's own limit (100 MiB) is made for records."""
 CONNECTIONS_MAX: Final = 10_000
 DRAIN_TIMEOUT_S: Final = 5.0
+TLS_HANDSHAKE_TIMEOUT_S: Final = 10.0
+_PAUSE_S: Final = 0.1
+"""How long nothing is accepted when the process has no file descriptor left."""
 _BACKLOG: Final = 1024
 _READ_BYTES: Final = 65_536
 _PEERS: Final = {
@@ -28,12 +35,40 @@ _PEERS: Final = {
     "http": "the client speaks HTTP to a Kafka port",
 }
 
+_NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"})
+
 Answer = Callable[[bytes], Awaitable[bytes]]
-"""From the payload of a request to that of its answer; raises `Unserved` or `CodecError` to close the connection."""
+"""From the payload of a request to that of its answer; raises to close the connection: `Farewell` after a last answer,
+`Unserved` or `CodecError` without."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """Where a connection comes from, and the subject of the certificate that the client has shown, if it has."""
+
+    host: str
+    port: int
+    subject: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+OpenSession = Callable[[Peer], Answer]
+"""From a new connection to what answers its requests."""
 
 
 class Unserved(Exception):
     """A request that Kafka, too, answers by closing the connection; the text is the reason for the log."""
+
+
+class Farewell(Exception):
+    """The last answer of a connection; the text is the reason for the log."""
+
+    def __init__(self, payload: bytes, reason: str) -> None:
+        super().__init__(reason)
+        self.payload = payload
 
 
 class PortTaken(Exception):
@@ -65,22 +100,23 @@ class Listener:
             self._socket.close()
             raise PortTaken(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
         self.port: int = self._socket.getsockname()[1]
-        self._server: asyncio.Server | None = None
-        self._connections: dict[asyncio.Task[None], _Connection] = {}
+        self._accepting: asyncio.Task[None] | None = None
+        self._connections: dict[asyncio.Task[None], _Connection | None] = {}
 
-    async def serve(self, answer: Answer) -> None:
-        """Accept clients; each request goes to `answer`."""
-        self._server = await asyncio.start_server(
-            lambda reader, writer: self._accept(reader, writer, answer), sock=self._socket, backlog=_BACKLOG
-        )
+    async def serve(self, open_session: OpenSession, tls: ssl.SSLContext | None = None) -> None:
+        """Accept clients; each connection gets a session, which answers its requests."""
+        self._socket.listen(_BACKLOG)
+        self._socket.setblocking(False)
+        self._accepting = asyncio.get_running_loop().create_task(self._accept(open_session, tls))
 
     async def close(self, drain_timeout_s: float = DRAIN_TIMEOUT_S) -> None:
         """Accept nobody any more; close each connection once the request under way on it is answered."""
-        if self._server is not None:
-            self._server.close()
+        if self._accepting is not None:
+            self._accepting.cancel()
+            await asyncio.gather(self._accepting, return_exceptions=True)
         self._socket.close()
         for task, connection in self._connections.items():
-            if not connection.finish():
+            if connection is None or not connection.finish():
                 task.cancel()
         if self._connections:
             _, late = await asyncio.wait(self._connections, timeout=drain_timeout_s)
@@ -88,37 +124,93 @@ class Listener:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer) -> None:
-        connection = _Connection(reader, writer, answer)
-        if len(self._connections) >= CONNECTIONS_MAX:
-            log.warning("client %s refused: %d connections are open", connection.peer, CONNECTIONS_MAX)
-            writer.close()
-            return
-        task = asyncio.current_task()
-        assert task is not None, "the server runs this in a task"
-        self._connections[task] = connection
+    async def _accept(self, open_session: OpenSession, tls: ssl.SSLContext | None) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, address = await loop.sock_accept(self._socket)
+            except OSError as error:
+                log.warning("cannot accept a connection: %s", error.strerror or error)
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            peer = Peer(host=address[0], port=address[1])
+            if len(self._connections) >= CONNECTIONS_MAX:
+                log.warning("client %s refused: %d connections are open", peer, CONNECTIONS_MAX)
+                accepted.close()
+                continue
+            task = loop.create_task(self._serve(accepted, peer, open_session, tls))
+            self._connections[task] = None
+            task.add_done_callback(self._connections.pop)
+
+    async def _serve(
+        self, accepted: socket.socket, peer: Peer, open_session: OpenSession, tls: ssl.SSLContext | None
+    ) -> None:
         try:
-            await connection.run()
-        finally:
-            del self._connections[task]
+            reader, writer = await _streams(accepted, tls)
+        except (OSError, EOFError) as error:
+            accepted.close()
+            log.warning("client %s closed: %s", peer, _explain(error))
+            return
+        except asyncio.CancelledError:
+            accepted.close()
+            raise
+        try:
+            peer = _with_subject(peer, writer)
+        except BadCertificate as error:
+            writer.close()
+            log.warning("client %s closed: %s", peer, error)
+            return
+        connection = _Connection(reader, writer, peer, open_session(peer))
+        task = asyncio.current_task()
+        assert task is not None, "this is one"
+        self._connections[task] = connection
+        await connection.run()
+
+
+async def _streams(
+    accepted: socket.socket, tls: ssl.SSLContext | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection's two directions, after the TLS handshake if there is one."""
+    loop = asyncio.get_running_loop()
+    accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    reader = asyncio.StreamReader(limit=_READ_BYTES)
+    transport, protocol = await loop.connect_accepted_socket(
+        lambda: asyncio.StreamReaderProtocol(reader),
+        accepted,
+        ssl=tls,
+        ssl_handshake_timeout=None if tls is None else TLS_HANDSHAKE_TIMEOUT_S,
+    )
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
+def _with_subject(peer: Peer, writer: asyncio.StreamWriter) -> Peer:
+    shown = writer.get_extra_info("ssl_object")
+    certificate = None if shown is None else shown.getpeercert(binary_form=True)
+    return peer if certificate is None else replace(peer, subject=subject_of(certificate))
+
+
+def _explain(error: Exception) -> str:
+    reason = (getattr(error, "reason", None) or "") if isinstance(error, ssl.SSLError) else ""
+    if reason in _NO_TLS:
+        return "the client does not speak TLS; set its security.protocol to SSL or SASL_SSL"
+    if reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
+        return "the client shows no certificate, and client_auth is required; give it one"
+    if isinstance(error, ConnectionAbortedError):
+        return f"the TLS handshake took longer than {TLS_HANDSHAKE_TIMEOUT_S:g} s"
+    return f"the TLS handshake failed: {reason or error or type(error).__name__}"
 
 
 @final
 class _Connection:
-    """One client.
+    """One client."""
 
-    Attributes:
-        peer: its address, for the log.
-    """
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: Peer, answer: Answer) -> None:
         self._reader = reader
         self._writer = writer
         self._answer = answer
+        self._peer = peer
         self._answering = False
         self._finishing = False
-        peername = writer.get_extra_info("peername") or ("unknown", 0)
-        self.peer = f"{peername[0]}:{peername[1]}"
 
     def finish(self) -> bool:
         """End after the present answer; False if there is none under way, so that the caller may cancel `run`."""
@@ -136,11 +228,14 @@ class _Connection:
                         return
         except CodecError as error:
             cause = explain_prefix(frames.first_bytes)
-            log.warning("client %s closed: %s", self.peer, _PEERS[cause] if cause else error)
+            log.warning("client %s closed: %s", self._peer, _PEERS[cause] if cause else error)
+        except Farewell as error:
+            self._writer.write(frame(error.payload))
+            log.warning("client %s closed: %s", self._peer, error)
         except Unserved as error:
-            log.warning("client %s closed: %s", self.peer, error)
+            log.warning("client %s closed: %s", self._peer, error)
         except ConnectionError:
-            log.debug("client %s is gone", self.peer)
+            log.debug("client %s is gone", self._peer)
         except asyncio.CancelledError:
             if not self._finishing:
                 raise

@@ -7,8 +7,8 @@
     token > position               wait until the broker is there; give up with STALE_METADATA when the time is over, or
                                    at once when a head that was confirmed after the arrival lies below the token
 
-The position is that of the image which the API reads: for access rules, which the authorizer answers, of what the
-broker acts upon, else of what it shows.
+The position is that of the image which the API reads: for access rules and delegation tokens, which the authorizer and
+the token cache answer, of what the broker acts upon, else of what it shows.
 """
 
 from enum import Enum
@@ -37,7 +37,7 @@ GATED_APIS: Final = frozenset(
 )
 """The ten APIs that read the metadata cache."""
 
-EFFECTIVE_APIS: Final = frozenset({ApiKey.DESCRIBE_ACLS})
+EFFECTIVE_APIS: Final = frozenset({ApiKey.DESCRIBE_ACLS, ApiKey.DESCRIBE_DELEGATION_TOKEN})
 """Those of the ten that read what the broker acts upon."""
 
 MESSAGES: Final = {

@@ -25,6 +25,7 @@ from backend.metadata.records import (
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     EntityData,
     FeatureLevelRecord,
     NoOpRecord,
@@ -33,6 +34,7 @@ from backend.metadata.records import (
     Record,
     RegisterBrokerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -58,6 +60,8 @@ def content(image: Image) -> dict[str, Any]:
         "acl_ids": {acl_id: acl for acl, acl_id in image.acls.ids.items()},
         "quotas": {entity: dict(of.items()) for entity, of in image.client_quotas.entities.items()},
         "scram": {user: dict(of.items()) for user, of in image.scram.users.items()},
+        "patterns": {pattern: sorted(a.principal for a in of) for pattern, of in image.acls.by_pattern.items()},
+        "tokens": {token_id: token.expiration_timestamp for token_id, token in image.tokens.by_id.items()},
         "features": dict(image.features.items()),
     }
 
@@ -82,6 +86,7 @@ class ImageMachine(RuleBasedStateMachine):
         self.access: dict[bytes, str] = {}
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
         self.scram: dict[str, dict[int, int]] = {}
+        self.tokens: dict[str, int] = {}
         self.features: dict[str, int] = {}
         topic_ids = [self.create_topic_now(name) for name in ("a", "b.c")]
         for topic_id in topic_ids:
@@ -256,6 +261,26 @@ class ImageMachine(RuleBasedStateMachine):
         if not self.scram[user]:
             del self.scram[user]
 
+    @rule(token_id=KEYS, expiry=st.integers(0, 9))
+    def set_token(self, token_id: str, expiry: int) -> None:
+        self.pending.append(
+            DelegationTokenRecord(
+                owner="User:o",
+                requester="User:r",
+                renewers=(),
+                issue_timestamp=0,
+                max_timestamp=9,
+                expiration_timestamp=expiry,
+                token_id=token_id,
+            )
+        )
+        self.tokens[token_id] = expiry
+
+    @rule(token_id=KEYS)
+    def remove_token(self, token_id: str) -> None:
+        if self.tokens.pop(token_id, None) is not None:
+            self.pending.append(RemoveDelegationTokenRecord(token_id=token_id))
+
     @rule(name=KEYS, level=st.integers(0, 3))
     def set_feature(self, name: str, level: int) -> None:
         self.pending.append(FeatureLevelRecord(name=name, feature_level=level))
@@ -321,6 +346,8 @@ class ImageMachine(RuleBasedStateMachine):
             user: {mechanism: credential.iterations for mechanism, credential in of.items()}
             for user, of in found["scram"].items()
         } == self.scram
+        assert found["patterns"] == ({(2, 3, "a"): sorted(self.access.values())} if self.access else {})
+        assert found["tokens"] == self.tokens
         assert found["features"] == self.features
 
 

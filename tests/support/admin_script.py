@@ -9,42 +9,26 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, Final
 
-from codec.api_keys import ApiKey
-from tests.support.admin_cases import access, changes, cluster, configs, moves, topics, views
-from tests.support.admin_cases.case import UUID_ZERO, Case, IdOf
+from tests.support.admin_cases import access, changes, cluster, configs, moves, rights, tokens, topics, views
+from tests.support.admin_cases.case import UUID_ZERO, WRITES, Case, HmacOf, IdOf
 
 Body = dict[str, Any]
 Ask = Callable[[int, int, Body], Body | None]
 """From API key, version and body to the decoded answer, or None when the peer closed the connection."""
-
-WRITES: Final = frozenset(
-    {
-        ApiKey.CREATE_TOPICS,
-        ApiKey.DELETE_TOPICS,
-        ApiKey.CREATE_PARTITIONS,
-        ApiKey.ALTER_CONFIGS,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS,
-        ApiKey.CREATE_ACLS,
-        ApiKey.DELETE_ACLS,
-        ApiKey.ALTER_CLIENT_QUOTAS,
-        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-        ApiKey.ELECT_LEADERS,
-        ApiKey.UPDATE_FEATURES,
-        ApiKey.UNREGISTER_BROKER,
-    }
-)
+AskAs = Callable[[str | None], Ask]
+"""From a user, None for an anonymous client, to how its requests are sent."""
 
 
-def run(ask: Ask, settle: Callable[[], None], only: Container[str] | None = None) -> dict[str, Any]:
+def run(ask_as: AskAs, settle: Callable[[], None], only: Container[str] | None = None) -> dict[str, Any]:
     """All cases in order; name of the case to its answer, made comparable.
 
     Args:
-        ask: Sends one request to broker 1.
+        ask_as: Sends one request of that user, or of an anonymous client, to broker 1.
         settle: Returns when that broker has, and acts upon, all that was written.
         only: The names of the cases to run; None for all.
     """
     ids: dict[str, bytes] = {}
+    hmacs: dict[str, bytes] = {}
     answers: dict[str, Any] = {}
     written = False
     for case in cases():
@@ -53,9 +37,10 @@ def run(ask: Ask, settle: Callable[[], None], only: Container[str] | None = None
         if written and case.api_key not in WRITES:
             settle()
         written = case.api_key in WRITES
-        answer = ask(case.api_key, case.api_version, _with_ids(case.body, ids))
+        answer = ask_as(case.user)(case.api_key, case.api_version, _filled(case.body, ids, hmacs))
         if answer is not None:
             _learn_ids(answer, ids)
+            hmacs[case.name] = answer.get("hmac", b"")
         assert case.name not in answers, case.name
         answers[case.name] = comparable(answer, ids)
     return answers
@@ -75,12 +60,16 @@ def _comparable(value: Any, field: str, names: Mapping[bytes, str]) -> Any:
             return [_comparable(part, "", names) for part in value]
         case list():
             return sorted((_comparable(part, "", names) for part in value), key=repr)
+        case b"":
+            return "nothing"
         case bytes():
             return "zero" if value == UUID_ZERO else names.get(value, "an id")
-        case str() if _CONTROLLER.search(value):
-            return _CONTROLLER.sub("Local controller N", value)
+        case int() if "timestamp" in field and value > 0:
+            return "a time"
         case _ if field in _LOCAL:
             return f"some {field}"
+        case str():
+            return _REQUEST.sub("Request", _CONTROLLER.sub("Local controller N", value))
         case _:
             return value
 
@@ -109,15 +98,20 @@ ASSIGNED: Final = frozenset({"placed", "moved", "led"})
 """The topics whose replicas the script itself assigns."""
 _ORDERED: Final = frozenset({"synonyms", "replica_nodes"})
 _CONTROLLER: Final = re.compile("Local controller [0-9]+")
-_LOCAL: Final = frozenset({"throttle_time_ms", "cluster_id", "controller_id", "log_dir", "total_bytes", "usable_bytes"})
+_REQUEST: Final = re.compile(r"Request Request\(.*(?= needs)")
+_LOCAL: Final = frozenset(
+    {"throttle_time_ms", "token_id", "cluster_id", "controller_id", "log_dir", "total_bytes", "usable_bytes"}
+)
 
 
-def _with_ids(value: Any, ids: Mapping[str, bytes]) -> Any:
+def _filled(value: Any, ids: Mapping[str, bytes], hmacs: Mapping[str, bytes]) -> Any:
     match value:
         case dict():
-            return {name: _with_ids(part, ids) for name, part in value.items()}
+            return {name: _filled(part, ids, hmacs) for name, part in value.items()}
         case list():
-            return [_with_ids(part, ids) for part in value]
+            return [_filled(part, ids, hmacs) for part in value]
+        case HmacOf():
+            return hmacs[value.case]
         case IdOf():
             return ids[value.topic]
         case _:
@@ -147,6 +141,8 @@ def cases() -> Iterator[Case]:
     yield from access.quotas()
     yield from access.scram()
     yield from cluster.cluster()
+    yield from tokens.tokens()
+    yield from rights.rights()
     yield from changes.deletions()
     yield from cluster.coordinators()
     yield from moves.departures()

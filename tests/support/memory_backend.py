@@ -4,10 +4,13 @@ For tests of the metadata plane by requests and answers. Every body goes through
 its version could not carry fails here.
 """
 
+import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from backend.metadata.authorizer import AuthorizerSettings
+from backend.metadata.client import ANYBODY, Client
 from backend.metadata.controller import WRITES, WriteContext, WriteRequest, decide
 from backend.metadata.features import METADATA_VERSION, SUPPORTED
 from backend.metadata.image import Image
@@ -20,6 +23,7 @@ from backend.metadata.records import (
     Record,
     RegisterBrokerRecord,
 )
+from backend.metadata.tokens import TokenSettings
 from codec import decode_request, decode_response, encode_request, encode_response
 
 CLUSTER_ID: Final = "memory-cluster"
@@ -65,7 +69,16 @@ ELR: Final[tuple[Record, ...]] = (
 class MemoryBackend:
     """The controller and broker 1 in one; a write is in the image before it is answered."""
 
-    def __init__(self, records: Iterable[Record] = FRESH) -> None:
+    def __init__(
+        self,
+        records: Iterable[Record] = FRESH,
+        *,
+        authorizer: AuthorizerSettings | None = None,
+        tokens: TokenSettings | None = None,
+    ) -> None:
+        self.now_ms = NOW_MS
+        self._authorizer = authorizer
+        self._tokens = tokens
         self._ids = itertools.count(1)
         self.image = Image.empty(CLUSTER_ID)
         self.commit(records)
@@ -75,11 +88,16 @@ class MemoryBackend:
         batch = Batch(base_offset=self.image.highest_offset + 1, leader_epoch=1, records=tuple(records))
         self.image = self.image.apply(batch)
 
-    def ask(self, api_key: int, api_version: int, body: dict[str, Any]) -> dict[str, Any]:
+    def ask_as(self, user: str | None) -> Callable[[int, int, dict[str, Any]], dict[str, Any]]:
+        """`ask` for a user that has logged in with a password."""
+        client = Client() if user is None else Client(principal=f"User:{user}", may_ask_for_tokens=True)
+        return functools.partial(self.ask, client=client)
+
+    def ask(self, api_key: int, api_version: int, body: dict[str, Any], client: Client = ANYBODY) -> dict[str, Any]:
         """One request to broker 1, and its answer."""
         request = decode_request(api_key, api_version, encode_request(api_key, api_version, body))
         if api_key in WRITES:
-            outcome = decide(self._write(api_key, api_version, request), self.image, self._context())
+            outcome = decide(self._write(api_key, api_version, request, client), self.image, self._context())
             self.commit(outcome.records)
             response = outcome.response
         else:
@@ -88,19 +106,22 @@ class MemoryBackend:
                 acting=self.image,
                 node_id=1,
                 listener_name=LISTENER,
+                client=client,
+                authorizer=self._authorizer,
+                tokens=self._tokens,
                 static_configs=STATIC_CONFIGS,
             )
             response = answer(api_key, api_version, request, reader)
         return decode_response(api_key, api_version, encode_response(api_key, api_version, response))
 
-    def _write(self, api_key: int, api_version: int, body: dict[str, Any]) -> WriteRequest:
-        return WriteRequest(
-            api_key=api_key, api_version=api_version, body=body, principal="User:ANONYMOUS", broker_id=1
-        )
+    def _write(self, api_key: int, api_version: int, body: dict[str, Any], client: Client) -> WriteRequest:
+        return WriteRequest(api_key=api_key, api_version=api_version, body=body, client=client, broker_id=1)
 
     def _context(self) -> WriteContext:
         return WriteContext(
-            now_ms=NOW_MS,
+            now_ms=self.now_ms,
+            authorizer=self._authorizer,
+            tokens=self._tokens,
             new_uuid=lambda: next(self._ids).to_bytes(4, "big") * 4,
             static_configs=STATIC_CONFIGS,
             controller_id=CONTROLLER_ID,

@@ -111,10 +111,10 @@ def test_values_may_come_from_the_environment() -> None:
             ["f.yaml:3: admin.bind: has the port of listen of node 1"],
         ),
         (
-            BOTH + "data_dir: /var/lib/tidegate\nsecurity: {protocol: SASL_SSL}\nread_consistency: linearizable\n",
+            BOTH + "data_dir: /var/lib/tidegate\nlocal: [1]\nread_consistency: linearizable\n",
             [
                 "f.yaml:3: data_dir: not yet supported by this version; leave it out or set `null`",
-                "f.yaml:4: security.protocol: not yet supported by this version; leave it out or set `PLAINTEXT`",
+                "f.yaml:4: local: not yet supported by this version; leave it out or set `null`",
                 "f.yaml:5: read_consistency: not yet supported by this version; leave it out or set `local`",
             ],
         ),
@@ -173,3 +173,60 @@ def test_a_file_is_read_from_disk(tmp_path: Path) -> None:
     path = tmp_path / "backend.yaml"
     path.write_text(BOTH)
     assert load_backend(path) == parse_backend(BOTH, "f", {})
+
+
+@pytest.mark.parametrize(
+    ("security", "expected"),
+    [
+        ("{protocol: SSL}", ["ssl.cert_file: required with protocol SSL"]),
+        (
+            "{ssl: {cert_file: f}, client_auth: required}",
+            [
+                "ssl.cert_file: has no effect with protocol PLAINTEXT; set protocol SSL",
+                "client_auth: has no effect with protocol PLAINTEXT; set protocol SSL",
+            ],
+        ),
+        (
+            "{protocol: SASL_SSL, ssl: {cert_file: f}, client_auth: optional}",
+            ["ssl.ca_file: required with client_auth optional: who signed the certificates of clients"],
+        ),
+        (
+            "{protocol: SSL, ssl: {cert_file: f, ca_file: f, verify_hostname: false}}",
+            [
+                "ssl.ca_file: has no effect with client_auth none; set client_auth, or leave it out",
+                "ssl.verify_hostname: has no effect on a listener: clients show no host name; leave it out",
+            ],
+        ),
+        (
+            "{users_file: f, session_lifetime_ms: 5, delegation_token_secret_file: f}",
+            [
+                "users_file: has no effect with protocol PLAINTEXT; set protocol SASL_PLAINTEXT",
+                "session_lifetime_ms: has no effect with protocol PLAINTEXT; set protocol SASL_PLAINTEXT",
+                "delegation_token_secret_file: has no effect where clients have no name; set protocol SASL_PLAINTEXT",
+            ],
+        ),
+        (
+            "{protocol: SSL, ssl: {cert_file: f}, users_file: f}",
+            ["users_file: has no effect with protocol SSL; set protocol SASL_SSL"],
+        ),
+        (
+            "{super_users: ['User:a'], allow_everyone_if_no_acl_found: true}",
+            [
+                "super_users: has no effect without an authorizer; set authorizer standard",
+                "allow_everyone_if_no_acl_found: has no effect without an authorizer; set authorizer standard",
+            ],
+        ),
+        (
+            "{authorizer: standard, super_users: [admin]}",
+            ["super_users[0]: must be TYPE:NAME, for example User:admin"],
+        ),
+    ],
+)
+def test_what_security_would_ignore_is_refused(security: str, expected: list[str]) -> None:
+    assert faults(BOTH + f"security: {security}\n") == [f"f.yaml:3: security.{fault}" for fault in expected]
+
+
+@pytest.mark.parametrize("users", ['"User:a;User:CN=b,O=c"', '["User:a", "User:CN=b,O=c"]'])
+def test_super_users_are_a_list_or_one_text_with_semicolons(users: str) -> None:
+    text = BOTH + f"security: {{authorizer: standard, super_users: {users}}}\n"
+    assert parse_backend(text, "f.yaml", {}).security.super_users == ("User:a", "User:CN=b,O=c")

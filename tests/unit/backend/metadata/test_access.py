@@ -7,6 +7,7 @@ import pytest
 import scramp
 
 from backend.metadata.acls import ANY, AclFilter, StandardAcl
+from backend.metadata.client import Client
 from backend.metadata.controller import WriteContext, WriteRequest, decide
 from backend.metadata.reads import Reader, answer
 from backend.metadata.records import ClientQuotaRecord, UserScramCredentialRecord
@@ -113,7 +114,7 @@ def test_the_stored_keys_are_those_of_rfc_5802(mechanism: int, known: scramp.Scr
         api_key=ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
         api_version=0,
         body={"deletions": [], "upsertions": [upsertion]},
-        principal="User:a",
+        client=Client(),
         broker_id=1,
     )
     context = WriteContext(now_ms=0, new_uuid=lambda: bytes(16))
@@ -139,9 +140,7 @@ def test_a_quota_that_is_set_already_needs_no_record() -> None:
     entity = [{"entity_type": "user", "entity_name": "bob"}]
     ops = [{"key": "request_percentage", "value": 5.0, "remove": False}]
     body = {"entries": [{"entity": entity, "ops": ops}], "validate_only": False}
-    request = WriteRequest(
-        api_key=ApiKey.ALTER_CLIENT_QUOTAS, api_version=1, body=body, principal="User:a", broker_id=1
-    )
+    request = WriteRequest(api_key=ApiKey.ALTER_CLIENT_QUOTAS, api_version=1, body=body, client=Client(), broker_id=1)
     context = WriteContext(now_ms=0, new_uuid=lambda: bytes(16))
     (record,) = decide(request, backend.image, context).records
     assert isinstance(record, ClientQuotaRecord)

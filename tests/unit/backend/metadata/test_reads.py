@@ -12,10 +12,9 @@ from backend.metadata.records import (
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
-    RegisterBrokerRecord,
 )
 from codec.api_keys import ApiKey
-from tests.support.memory_backend import FRESH, LISTENER, MemoryBackend, broker
+from tests.support.memory_backend import LISTENER, MemoryBackend, broker
 
 ALL_TOPICS = {"topics": None, "allow_auto_topic_creation": False}
 GATED = {3, 29, 32, 35, 41, 48, 50, 60, 74, 75}
@@ -147,24 +146,6 @@ def test_a_broker_reports_the_replicas_that_it_has(backend: MemoryBackend) -> No
     described = backend.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, {"topics": None})["results"][0]
     found = {topic["name"]: [p["partition_index"] for p in topic["partitions"]] for topic in described["topics"]}
     assert found == {"t": [0], "u": [1]}
-
-
-@pytest.mark.parametrize(
-    ("security_protocol", "principal", "code"),
-    [
-        (0, "User:bob", 64),
-        (1, "User:ANONYMOUS", 64),
-        (1, "User:CN=bob", 61),
-        (2, "User:bob", 61),
-        (3, "User:bob", 61),
-    ],
-)
-def test_tokens_are_off_where_a_client_could_have_one(security_protocol: int, principal: str, code: int) -> None:
-    point = BrokerEndpoint(name="L", host="h", port=1, security_protocol=security_protocol)
-    brokers = [replace(record, end_points=(point,)) for record in FRESH if isinstance(record, RegisterBrokerRecord)]
-    image = MemoryBackend(brokers).image
-    by = reader(image, listener_name="L", principal=principal)
-    assert answer(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, {"owners": None}, by)["error_code"] == code
 
 
 def test_a_secret_of_a_broker_stays_with_it(backend: MemoryBackend) -> None:

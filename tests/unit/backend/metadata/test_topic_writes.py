@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from backend.metadata.client import Client
 from backend.metadata.controller import WriteContext, WriteRequest, decide
 from backend.metadata.records import (
     ConfigRecord,
@@ -21,7 +22,7 @@ NEW_ID = b"n" * 16
 
 
 def outcome(backend: MemoryBackend, api_key: ApiKey, version: int, body: dict[str, Any]) -> Outcome:
-    request = WriteRequest(api_key=api_key, api_version=version, body=body, principal="User:a", broker_id=1)
+    request = WriteRequest(api_key=api_key, api_version=version, body=body, client=Client(), broker_id=1)
     context = WriteContext(now_ms=0, new_uuid=lambda: NEW_ID, num_partitions=2, replication_factor=3)
     return decide(request, backend.image, context)
 

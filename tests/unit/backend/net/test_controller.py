@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from backend.metadata.client import Client
 from backend.metadata.errors import ReplayError
 from backend.metadata.image import Image
 from backend.metadata.records import (
@@ -73,9 +74,7 @@ class Cluster:
         }
         body = {"topics": [topic], "timeout_ms": 1000, "validate_only": validate_only}
         written = await self.controller.write(
-            WriteRequest(
-                api_key=ApiKey.CREATE_TOPICS, api_version=7, body=body, principal="User:ANONYMOUS", broker_id=1
-            )
+            WriteRequest(api_key=ApiKey.CREATE_TOPICS, api_version=7, body=body, client=Client(), broker_id=1)
         )
         assert written.offset == self.quorum.high_watermark - 1
         code: int = written.response["topics"][0]["error_code"]

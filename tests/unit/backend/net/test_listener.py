@@ -30,7 +30,7 @@ async def serve() -> AsyncIterator[Serve]:
     async def make(answer: Callable[[bytes], Awaitable[bytes]]) -> Listener:
         listener = Listener("127.0.0.1", 0)
         listeners.append(listener)
-        await listener.serve(answer)
+        await listener.serve(lambda _: answer)
         return listener
 
     yield make
@@ -201,7 +201,7 @@ async def test_nobody_gets_in_before_it_serves_and_the_port_is_its_own() -> None
     listener = Listener("127.0.0.1", 0)
     with pytest.raises(ConnectionRefusedError):
         await connect(listener)
-    await listener.serve(echo)
+    await listener.serve(lambda _: echo)
     with pytest.raises(PortTaken, match=f"cannot listen on 127.0.0.1:{listener.port}: Address already in use"):
         Listener("127.0.0.1", listener.port)
     await listener.close()

@@ -12,11 +12,11 @@ from typing import Any, Final
 from codec.api_keys import ApiKey
 
 Body = dict[str, Any]
-Refusal = Callable[[int, Mapping[str, Any], int, str], Body]
+Refusal = Callable[[int, Mapping[str, Any], int, str | None], Body]
 """API version, request body, error code and message to the body of the answer."""
 
 
-def refuse(api_key: int, api_version: int, request: Mapping[str, Any], code: int, message: str) -> Body:
+def refuse(api_key: int, api_version: int, request: Mapping[str, Any], code: int, message: str | None) -> Body:
     """The body that answers the request with an error; fields that its version lacks are ignored by the codec.
 
     Raises:
@@ -25,7 +25,7 @@ def refuse(api_key: int, api_version: int, request: Mapping[str, Any], code: int
     return REFUSALS[api_key](api_version, request, code, message)
 
 
-def _error(code: int, message: str) -> Body:
+def _error(code: int, message: str | None) -> Body:
     return {"error_code": code, "error_message": message}
 
 
@@ -37,14 +37,14 @@ def _top_level(**empty: Any) -> Refusal:
 def _per_item(asked: str, answers: str, *names: str) -> Refusal:
     """One error for each element of the request's array `asked`, with the fields `names` that say which it is."""
 
-    def refusal(version: int, request: Mapping[str, Any], code: int, message: str) -> Body:
+    def refusal(version: int, request: Mapping[str, Any], code: int, message: str | None) -> Body:
         items = request[asked] or ()
         return {answers: [{**{name: item[name] for name in names}, **_error(code, message)} for item in items]}
 
     return refusal
 
 
-def _metadata(version: int, request: Mapping[str, Any], code: int, message: str) -> Body:
+def _metadata(version: int, request: Mapping[str, Any], code: int, message: str | None) -> Body:
     if version >= 13:
         return {"error_code": code}
     asked = request["topics"]
@@ -63,26 +63,26 @@ def _name_of(version: int, topic: Mapping[str, Any]) -> str | None:
     return "" if name is None and version < 12 else name
 
 
-def _describe_topic_partitions(version: int, request: Mapping[str, Any], code: int, message: str) -> Body:
+def _describe_topic_partitions(version: int, request: Mapping[str, Any], code: int, message: str | None) -> Body:
     return {"topics": [{"name": name, "error_code": code} for name in [t["name"] for t in request["topics"]] or [""]]}
 
 
-def _describe_log_dirs(version: int, request: Mapping[str, Any], code: int, message: str) -> Body:
+def _describe_log_dirs(version: int, request: Mapping[str, Any], code: int, message: str | None) -> Body:
     return {"error_code": code} if version >= 3 else {"results": [{"error_code": code, "log_dir": ""}]}
 
 
-def _delete_topics(version: int, request: Mapping[str, Any], code: int, message: str) -> Body:
+def _delete_topics(version: int, request: Mapping[str, Any], code: int, message: str | None) -> Body:
     if version >= 6:
         return _per_item("topics", "responses", "name", "topic_id")(version, request, code, message)
     return {"responses": [{"name": name, **_error(code, message)} for name in request["topic_names"]]}
 
 
-def _alter_user_scram_credentials(version: int, request: Mapping[str, Any], code: int, message: str) -> Body:
+def _alter_user_scram_credentials(version: int, request: Mapping[str, Any], code: int, message: str | None) -> Body:
     users = _unique(item["name"] for array in ("deletions", "upsertions") for item in request[array])
     return {"results": [{"user": user, **_error(code, message)} for user in users]}
 
 
-def _find_coordinator(version: int, request: Mapping[str, Any], code: int, message: str) -> Body:
+def _find_coordinator(version: int, request: Mapping[str, Any], code: int, message: str | None) -> Body:
     nowhere = {"node_id": -1, "host": "", "port": -1, **_error(code, message)}
     if version < 4:
         return nowhere
@@ -96,7 +96,7 @@ def _unique(names: Iterable[str]) -> list[str]:
 def _by_partition(asked: str, answers: str, name: str, partitions: str, results: str, index: str) -> Refusal:
     """Once for every partition that is asked for, under its topic."""
 
-    def refusal(version: int, request: Mapping[str, Any], code: int, message: str) -> Body:
+    def refusal(version: int, request: Mapping[str, Any], code: int, message: str | None) -> Body:
         found = []
         for topic in request[asked] or ():
             indexes = [part["partition_index"] if isinstance(part, Mapping) else part for part in topic[partitions]]
@@ -128,6 +128,19 @@ REFUSALS: Final[Mapping[int, Refusal]] = {
     ApiKey.DELETE_ACLS: _per_item("filters", "filter_results"),
     ApiKey.ALTER_CLIENT_QUOTAS: _per_item("entries", "entries", "entity"),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_user_scram_credentials,
+    ApiKey.CREATE_DELEGATION_TOKEN: _top_level(
+        principal_type="",
+        principal_name="",
+        token_requester_principal_type="",
+        token_requester_principal_name="",
+        issue_timestamp_ms=-1,
+        expiry_timestamp_ms=-1,
+        max_timestamp_ms=-1,
+        token_id="",
+        hmac=b"",
+    ),
+    ApiKey.RENEW_DELEGATION_TOKEN: _top_level(expiry_timestamp_ms=-1),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _top_level(expiry_timestamp_ms=-1),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _by_partition(
         "topics", "responses", "name", "partitions", "partitions", "partition_index"
     ),
@@ -141,4 +154,6 @@ REFUSALS: Final[Mapping[int, Refusal]] = {
     ApiKey.FIND_COORDINATOR: _find_coordinator,
     ApiKey.LIST_GROUPS: _top_level(),
     ApiKey.API_VERSIONS: _top_level(),
+    ApiKey.SASL_HANDSHAKE: _top_level(mechanisms=[]),
+    ApiKey.SASL_AUTHENTICATE: _top_level(auth_bytes=b""),
 }
