@@ -105,6 +105,8 @@ def _run_on_kafka() -> dict[str, Any]:
         "num.partitions": 1,
         "default.replication.factor": 1,
         "allow.everyone.if.no.acl.found": "false",
+        # Each wait for a change to be in effect waits for the next record.
+        "metadata.max.idle.interval.ms": 100,
     }
     with KafkaCluster(controllers=1, brokers=3, overrides=overrides) as cluster:
         ask = over(cluster.brokers[1])

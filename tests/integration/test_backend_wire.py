@@ -273,7 +273,18 @@ WRITES: Final[Mapping[int, Mapping[str, Any]]] = {
         ]
     },
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: {"deletions": [{"name": "a", "mechanism": 1}]},
+    ApiKey.CREATE_DELEGATION_TOKEN: {"max_lifetime_ms": -1},
+    ApiKey.RENEW_DELEGATION_TOKEN: {"hmac": b"x", "renew_period_ms": -1},
+    ApiKey.EXPIRE_DELEGATION_TOKEN: {"hmac": b"x", "expiry_time_period_ms": -1},
+    ApiKey.ELECT_LEADERS: {"topic_partitions": [{"topic": "orders", "partitions": [0]}]},
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: {
+        "topics": [{"name": "orders", "partitions": [{"partition_index": 0, "replicas": [2]}]}]
+    },
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: {},
+    ApiKey.UPDATE_FEATURES: {"feature_updates": [{"feature": "metadata.version", "max_version_level": 33}]},
+    ApiKey.UNREGISTER_BROKER: {"broker_id": 9},
 }
+"""What the controller answers: writes, and what it reads itself."""
 
 
 @pytest.mark.parametrize("api_key", sorted(WRITES), ids=lambda key: ApiKey(key).name)
@@ -296,7 +307,7 @@ async def test_a_write_never_waits_for_a_token(cluster: Backend, api_key: int) -
 
 
 async def test_every_offered_write_is_here() -> None:
-    assert WRITES.keys() | READS.keys() | {10, 16, 18, 55} == OFFERS.keys()
+    assert WRITES.keys() | READS.keys() | {10, 16, 17, 18, 36, 55} == OFFERS.keys()
 
 
 async def test_what_comes_behind_a_waiting_read_on_its_connection_waits_too(cluster: Backend) -> None:
