@@ -203,17 +203,16 @@ def read_batch_span(buffer: bytes, offset: int = 0) -> BatchSpan:
         Truncated: The batch is not all there.
         CodecError: Another format than 2, a length or offset that cannot be, or another checksum.
     """
-    size = batch_size(buffer, offset)
-    end = _end(buffer, offset, size)
+    end = _end(buffer, offset, batch_size(buffer, offset))
     base_offset, _, leader_epoch, magic, stored, _, last_offset_delta = _SPAN.unpack_from(buffer, offset)
     if magic != _MAGIC:
         raise CodecError(offset + 16, "batch.magic", f"format {magic}; {_MAGIC} is the only one read here")
-    found = crc32c(memoryview(buffer)[offset + _CHECKED_AT : end])
+    found = crc32c(buffer[offset + _CHECKED_AT : end])
     if stored != found:
         raise CodecError(offset + 17, "batch.crc", f"{stored:08x} stored, {found:08x} computed")
     if last_offset_delta < 0:
         raise CodecError(offset + 23, "batch.last_offset_delta", f"{last_offset_delta}")
-    return BatchSpan(base_offset, base_offset + last_offset_delta, leader_epoch, size)
+    return BatchSpan(base_offset, base_offset + last_offset_delta, leader_epoch, end - offset)
 
 
 def read_batch(buffer: bytes, offset: int = 0) -> tuple[RecordBatch, int]:

@@ -64,6 +64,7 @@ class Log:
             snapshot=snapshot,
             saved_epoch=saved_epoch,
         )
+        self._point.mend()
         self._epochs = verdict.epochs
         if verdict.torn is not None:
             last = self._segments[-1]
@@ -170,8 +171,8 @@ class Log:
         self._point.fall(offset)
 
     def begin_anew(self, offset: int) -> None:
-        """Forget everything, and begin an empty log at `offset`; durable when this returns."""
-        self.expect_cut(offset)
+        """Forget everything, and begin an empty log at `offset`, which was expected; durable when this returns."""
+        assert self._point.offset <= offset, "a crash in between would look like damage"
         while self._segments:
             self._remove(-1)
         self._segments.append(Segment.create(self._disk, offset))

@@ -14,7 +14,7 @@ The name is Kafka's; its file of that name is text, replaced whole, and the quor
 import struct
 from typing import Final, final
 
-from backend.storage.disk import Disk, File
+from backend.storage.disk import Disk, File, replace_file
 from backend.storage.errors import CorruptLog
 from codec.checksum import crc32c
 
@@ -37,17 +37,18 @@ class RecoveryPoint:
     def __init__(self, disk: Disk) -> None:
         self._offset = 0
         self._next = 0
+        self._is_torn = False
         if FILE_NAME not in disk.names():
-            self._file = _make(disk)
+            replace_file(disk, FILE_NAME, _content(0))
+            self._file = disk.open(FILE_NAME)
             return
         self._file = disk.open(FILE_NAME)
         first, second = (_read_slot(self._file, at) for at in _SLOTS)
         found = [offset for offset in (first, second) if offset is not None]
         if not found:
             raise CorruptLog(self._file.path, 0, "neither of its two checksums agrees")
-        if len(found) < len(_SLOTS):
-            self._write_both(found[0])
         self._offset = max(found)
+        self._is_torn = len(found) < len(_SLOTS)
         # The smaller one may be torn now, at no cost.
         self._next = found.index(min(found))
 
@@ -55,6 +56,12 @@ class RecoveryPoint:
     def offset(self) -> int:
         """All records below it have been synced."""
         return self._offset
+
+    def mend(self) -> None:
+        """Write a torn slot anew, before any other is risked; durable when this returns."""
+        if self._is_torn:
+            self._write_both(self._offset)
+            self._is_torn = False
 
     def rise(self, offset: int) -> None:
         """The log was synced up to here; not durable itself."""
@@ -74,18 +81,13 @@ class RecoveryPoint:
         self._file.close()
 
     def _write_both(self, offset: int) -> None:
-        for at in _SLOTS:
-            self._file.write(at, _slot(offset))
+        self._file.write(0, _content(offset))
         self._file.sync()
         self._offset = offset
 
 
-def _make(disk: Disk) -> File:
-    file = disk.open(FILE_NAME, create=True)
-    file.write(0, _slot(0).ljust(_SLOTS[1], b"\0") + _slot(0))
-    file.sync()
-    disk.sync()
-    return file
+def _content(offset: int) -> bytes:
+    return _slot(offset).ljust(_SLOTS[1], b"\0") + _slot(offset)
 
 
 def _slot(offset: int) -> bytes:

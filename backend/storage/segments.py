@@ -17,11 +17,13 @@ from typing import Final, final
 from backend.raft.batches import EpochStart, LogBatch
 from backend.storage.disk import Disk, File
 from backend.storage.errors import CorruptLog
-from backend.storage.scan import Found, walk
+from backend.storage.scan import walk
 from codec.errors import CodecError
 
 INDEX_INTERVAL_BYTES: Final = 4096
 """Between two entries of the index, as in Kafka (index.interval.bytes)."""
+
+OFFSET_MAX: Final = 2**63 - 1
 
 _NAME: Final = re.compile(r"([0-9]{20})\.log")
 _READ_BYTES: Final = 64 << 10
@@ -83,10 +85,23 @@ class Segment:
             base_offset=base_offset,
             next_offset=base_offset,
         )
+        epoch: int | None = None
+        until = -1
         try:
-            for found in walk(segment.file):
-                segment._check_place(found, epochs)
-                segment._note(found.span.base_offset, found.span.last_offset, found.span.leader_epoch, found.span.size)
+            for position, (base_offset, last_offset, leader_epoch, size), _, _ in walk(segment.file):
+                if base_offset != segment.next_offset:
+                    raise CodecError(
+                        position, "batch.base_offset", f"{base_offset} where offset {segment.next_offset} follows"
+                    )
+                if base_offset >= until:
+                    epoch, until = _recorded(epochs, base_offset)
+                if leader_epoch != epoch:
+                    raise CodecError(
+                        position,
+                        "batch.partition_leader_epoch",
+                        f"{leader_epoch} where {'none' if epoch is None else epoch} is recorded",
+                    )
+                segment._note(base_offset, last_offset, leader_epoch, size)
         except CodecError as error:
             segment.broken = Break(
                 position=error.offset,
@@ -160,16 +175,9 @@ class Segment:
         self.next_offset = last_offset + 1
         self.size += size
 
-    def _check_place(self, found: Found, epochs: Sequence[EpochStart]) -> None:
-        base_offset, _, leader_epoch, _ = found.span
-        if base_offset != self.next_offset:
-            raise CodecError(
-                found.position, "batch.base_offset", f"{base_offset} where offset {self.next_offset} follows"
-            )
-        entry = bisect_right(epochs, base_offset, key=_start_offset) - 1
-        if entry < 0 or leader_epoch != epochs[entry].epoch:
-            recorded = f"{epochs[entry].epoch} is recorded" if entry >= 0 else "none is recorded"
-            raise CodecError(found.position, "batch.partition_leader_epoch", f"{leader_epoch} where {recorded}")
 
-
-_start_offset = attrgetter("start_offset")
+def _recorded(epochs: Sequence[EpochStart], offset: int) -> tuple[int | None, int]:
+    """The epoch that is recorded for an offset, None for none, and the offset at which the next one starts."""
+    entry = bisect_right(epochs, offset, key=attrgetter("start_offset"))
+    epoch = epochs[entry - 1].epoch if entry else None
+    return epoch, epochs[entry].start_offset if entry < len(epochs) else OFFSET_MAX

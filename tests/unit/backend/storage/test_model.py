@@ -189,7 +189,7 @@ def epochs_of(log: list[LogBatch]) -> tuple[EpochStart, ...]:
 
 TestStorage = StorageMachine.TestCase
 TestStorage.settings = settings(
-    max_examples=5000 if os.environ.get("TIDEGATE_NIGHTLY") else 40,
+    max_examples=2000 if os.environ.get("TIDEGATE_NIGHTLY") else 30,
     stateful_step_count=20,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

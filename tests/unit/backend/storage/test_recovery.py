@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from backend.raft.batches import SnapshotId
 from backend.raft.effects import ElectionState
@@ -14,15 +16,21 @@ from tests.unit.backend.storage.batches import EVERYTHING, batch, content, run, 
 
 BATCH_BYTES = len(batch(0).encoded)
 SEGMENT_BYTES = 4 * BATCH_BYTES
+ELECTION = ElectionState(leader_epoch=8, leader_id=2)
 SNAPSHOT = SnapshotId(end_offset=5, epoch=3)
 FIRST, SECOND, LAST = "00000000000000000000.log", "00000000000000000004.log", "00000000000000000008.log"
 
 
 @pytest.fixture
 def disk() -> MemoryDisk:
+    """See `sound_directory`."""
+    return sound_directory()
+
+
+def sound_directory() -> MemoryDisk:
     """A log of three segments, all synced, and a snapshot."""
     storage = reopen(MemoryDisk())
-    storage.save_election(ElectionState(leader_epoch=8, leader_id=2, voted_id=-1))
+    storage.save_election(ELECTION)
     storage.append([*run(0, 2), *run(2, 5, 3), *run(5, 7, 4), *run(7, 10, 6), *run(10, 11, 8)])
     storage.sync()
     storage.write_snapshot(SNAPSHOT, snapshot(SNAPSHOT))
@@ -92,6 +100,29 @@ def test_any_flipped_bit_of_the_other_files_is_found(disk: MemoryDisk, name: str
             assert name == "leader-epoch-checkpoint" or caught.value.path == f"memory/{name}"
             damage(disk, name, position, lambda byte, bit=bit: byte ^ bit)  # type: ignore[misc]
     assert reopen(disk).log_end_offset == 11
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_whatever_happens_to_a_file_its_old_content_is_served_or_none(data: st.DataObject) -> None:
+    disk = sound_directory()
+    sound = content(reopen(disk))
+    name = data.draw(st.sampled_from(disk.names()))
+    file = disk.open(name)
+    old = file.read(0, file.size)
+    start = data.draw(st.integers(0, len(old)))
+    end = data.draw(st.integers(start, min(len(old), start + 100)))
+    new = old[:start] + data.draw(st.binary(max_size=100)) + old[end:]
+    file.truncate(0)
+    file.write(0, new)
+    try:
+        storage = reopen(disk)
+    except CorruptFile:
+        assert new != old
+        return
+    assert content(storage) == sound
+    assert storage.election() == ELECTION
+    assert storage.latest_snapshot == SNAPSHOT
 
 
 def test_one_slot_of_the_recovery_point_is_enough_and_none_is_damage(disk: MemoryDisk) -> None:
@@ -165,6 +196,13 @@ def test_a_batch_in_the_wrong_place_is_no_torn_write(disk: MemoryDisk) -> None:
         with pytest.raises(CorruptLog, match=r"base_offset: 1|partition_leader_epoch: 7 where 8"):
             reopen(disk)
         cut(disk, LAST, 3 * BATCH_BYTES)
+
+
+def test_a_log_without_recorded_epochs_is_damage(disk: MemoryDisk) -> None:
+    cut(disk, "leader-epoch-checkpoint", 0)
+    put(disk, "leader-epoch-checkpoint", b"0\n0\n")
+    with pytest.raises(CorruptLog, match="partition_leader_epoch: 1 where none is recorded"):
+        reopen(disk)
 
 
 def test_an_epoch_that_nobody_recorded_is_damage(disk: MemoryDisk) -> None:
