@@ -255,7 +255,7 @@ class Admin(Section):
     bind: Address = HostPort("127.0.0.1", 9464)
     """Address of the admin listener."""
     token_file: File | None = None
-    """File that holds the bearer token which requests must carry."""
+    """File with the bearer token that requests must carry, except for `/livez` and, without reasons, `/readyz`."""
 
 
 class Logging(Section):

@@ -30,7 +30,6 @@ _TABLE: Final[Mapping[str, tuple[Plain, ...]]] = {
     "consistency.gate_data_plane": (False,),
     "consistency.bounded.max_lag_records": (0,),
     "consistency.bounded.max_lag_ms": (0,),
-    "admin.token_file": (None,),
     "fleet.url": (None,),
 }
 

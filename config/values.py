@@ -63,6 +63,11 @@ class HostPort:
         """Whether the host means every interface of the machine."""
         return _is_wildcard(self.host)
 
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the host."""
+        return self.host == "localhost" or (_is_ip(self.host) and ipaddress.ip_address(self.host).is_loopback)
+
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 

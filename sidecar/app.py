@@ -17,6 +17,7 @@ import uvloop
 
 from codec.api_keys import ApiKey
 from config.faults import ConfigError
+from config.files import read_secret
 from config.masking import masked
 from config.rules import is_tls
 from config.sidecar import Listener as ListenerConfig
@@ -99,6 +100,11 @@ def _listener_tls(listener: ListenerConfig) -> ssl.SSLContext | None:
     return server_context(security.ssl, security.client_auth) if is_tls(security.protocol) else None
 
 
+def _admin_token(config: SidecarConfig) -> str | None:
+    file = config.admin.token_file
+    return None if file is None else read_secret(file)
+
+
 class App:
     """One running sidecar. To be made inside the event loop, and `run` once.
 
@@ -135,7 +141,7 @@ class App:
         self._state.ports = self._ports
         bootstrap = [(server.host, server.port) for server in config.cluster.bootstrap_servers]
         driver.discovery = self.discovery = Discovery(driver, bootstrap, self._access)
-        self._admin = Admin(config.admin.bind, self._sources())
+        self._admin = Admin(config.admin.bind, self._sources(), _admin_token(config))
 
     def stop(self) -> None:
         """Ends `run`: the first call lets clients leave and answers arrive, the second ends at once."""
@@ -233,6 +239,11 @@ class App:
             await self._admin.start()
         except AdminTaken as error:
             raise StartError(f"{error}; change admin.bind (--admin)") from error
+        if self._admin.token is None and not self.config.admin.bind.is_loopback:
+            log.warning(
+                "whoever reaches admin.bind (%s) sees what the sidecar knows; set admin.token_file, or bind loopback",
+                self.config.admin.bind,
+            )
 
     def _check_node_ports(self) -> None:
         for index, listener in enumerate(self._listeners):

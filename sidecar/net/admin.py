@@ -1,8 +1,11 @@
 """The admin listener: metrics, health and state over HTTP, for people, probes and scrapers. It changes nothing.
 
-Knows paths and status codes; what the answers say comes from the functions it is given.
+With a token, every path wants it as ``Authorization: Bearer ...``, but for what the probes of an orchestrator ask, who
+cannot keep secrets: `/livez`, and of `/readyz` whether, not why. Knows paths and status codes; what the answers say
+comes from the functions it is given.
 """
 
+import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +16,7 @@ from config.values import HostPort
 from sidecar.net.reports import Readiness
 
 SHUTDOWN_TIMEOUT_S: Final = 1.0
+_OPEN: Final = frozenset({"/livez", "/readyz"})
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -36,14 +40,19 @@ class AdminTaken(Exception):
 
 
 class Admin:
-    """The listener. `start` it, and `close` it in the end."""
+    """The listener. `start` it, and `close` it in the end.
 
-    def __init__(self, bind: HostPort, sources: Sources) -> None:
+    Attributes:
+        token: what requests must carry from now on; None: nothing.
+    """
+
+    def __init__(self, bind: HostPort, sources: Sources, token: str | None = None) -> None:
+        self.token = token
         self._bind = bind
-        application = web.Application(middlewares=[_explain])
+        application = web.Application(middlewares=[_explain, self._guard])
         application.router.add_get("/metrics", _metrics(sources))
         application.router.add_get("/livez", _live)
-        application.router.add_get("/readyz", _ready(sources))
+        application.router.add_get("/readyz", self._ready(sources))
         for path, document in sources.documents.items():
             application.router.add_get(path, _document(document))
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_TIMEOUT_S)
@@ -64,6 +73,27 @@ class Admin:
     async def close(self) -> None:
         """Ends the listener and its connections."""
         await self._runner.cleanup()
+
+    def _may(self, request: web.Request) -> bool:
+        if self.token is None:
+            return True
+        shown = request.headers.get("Authorization", "").encode(errors="surrogateescape")
+        return hmac.compare_digest(shown, f"Bearer {self.token}".encode())
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path in _OPEN or self._may(request):
+            return await handler(request)
+        error = {"error": "this needs the token in admin.token_file, as Authorization: Bearer TOKEN"}
+        return web.json_response(error, status=401, headers={"WWW-Authenticate": "Bearer"})
+
+    def _ready(self, sources: Sources) -> Handler:
+        async def handler(request: web.Request) -> web.Response:
+            readiness = sources.readiness()
+            row = readiness.row() if self._may(request) else {"ready": readiness.ready}
+            return web.json_response(row, status=200 if readiness.ready else 503)
+
+        return handler
 
 
 @web.middleware
@@ -86,14 +116,6 @@ async def _live(request: web.Request) -> web.Response:
 def _metrics(sources: Sources) -> Handler:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(body=sources.metrics(), headers={"Content-Type": _METRICS_TYPE})
-
-    return handler
-
-
-def _ready(sources: Sources) -> Handler:
-    async def handler(request: web.Request) -> web.Response:
-        readiness = sources.readiness()
-        return web.json_response(readiness.row(), status=200 if readiness.ready else 503)
 
     return handler
 

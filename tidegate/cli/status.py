@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Final, TypeAlias
 
@@ -14,8 +16,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from config.faults import ConfigError
+from config.files import read_secret
 from config.values import HostPort
-from tidegate.cli.exit_codes import UNREACHABLE
+from tidegate.cli.exit_codes import UNREACHABLE, USAGE
 
 PARTS: Final = ("brokers", "head", "sessions", "held")
 TIMEOUT_S: Final = 5.0
@@ -30,6 +34,17 @@ Row: TypeAlias = Mapping[str, Any]
 
 class Unreachable(Exception):
     """No sidecar answers at the admin address; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Admin:
+    """Whom to ask, and the token to show."""
+
+    address: HostPort
+    token: str | None
+
+    def __str__(self) -> str:
+        return str(self.address)
 
 
 class _AdminAddress(click.ParamType[HostPort]):
@@ -51,10 +66,11 @@ class _AdminAddress(click.ParamType[HostPort]):
     metavar="HOST:PORT",
     help="Admin address of the sidecar.",
 )
+@click.option("--token-file", metavar="FILE", help="File with the sidecar's admin token, if it asks for one.")
 @click.option("--watch", is_flag=True, help="Show it again every second until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def status(ctx: click.Context, admin: HostPort, watch: bool, as_json: bool) -> None:
+def status(ctx: click.Context, admin: HostPort, token_file: str | None, watch: bool, as_json: bool) -> None:
     """Show what a running sidecar knows.
 
     Brokers with their metadata positions, the head of the metadata log, sessions, and the reads that
@@ -67,18 +83,23 @@ def status(ctx: click.Context, admin: HostPort, watch: bool, as_json: bool) -> N
     if watch and as_json:
         raise click.UsageError("--watch does not go with --json, which prints exactly one object")
     try:
+        asked = _Admin(admin, None if token_file is None else read_secret(token_file))
+    except ConfigError as error:
+        click.echo(f"tidegate status: {error}", err=True)
+        ctx.exit(USAGE)
+    try:
         if as_json:
-            click.echo(json.dumps({part: _ask(admin, part) for part in PARTS}))
+            click.echo(json.dumps({part: _ask(asked, part) for part in PARTS}))
         elif watch:
-            _watch(admin)
+            _watch(asked)
         else:
-            _console().print(_page(admin))
+            _console().print(_page(asked))
     except Unreachable as error:
         click.echo(f"tidegate status: {error}", err=True)
         ctx.exit(UNREACHABLE)
 
 
-def _watch(admin: HostPort) -> None:
+def _watch(admin: _Admin) -> None:
     console = _console()
     try:
         if not console.is_terminal:
@@ -99,11 +120,18 @@ def _console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
 
 
-def _ask(admin: HostPort, part: str) -> Any:
-    connection = HTTPConnection(admin.host, admin.port, timeout=TIMEOUT_S)
+def _ask(admin: _Admin, part: str) -> Any:
+    connection = HTTPConnection(admin.address.host, admin.address.port, timeout=TIMEOUT_S)
+    headers = {} if admin.token is None else {"Authorization": f"Bearer {admin.token}"}
     try:
-        connection.request("GET", f"/{part}")
-        body = connection.getresponse().read(ANSWER_BYTES_MAX)
+        connection.request("GET", f"/{part}", headers=headers)
+        response = connection.getresponse()
+        body = response.read(ANSWER_BYTES_MAX)
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            wrong = "another" if admin.token is not None else "a"
+            raise Unreachable(
+                f"the sidecar at {admin} wants {wrong} token: name its admin.token_file with --token-file"
+            )
         answer = json.loads(body)
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
@@ -121,13 +149,13 @@ def _ask(admin: HostPort, part: str) -> Any:
     return answer
 
 
-def _foreign(admin: HostPort) -> Unreachable:
+def _foreign(admin: _Admin) -> Unreachable:
     return Unreachable(
         f"what answers at {admin} is not the admin listener of a sidecar. Name its address with --admin HOST:PORT"
     )
 
 
-def _page(admin: HostPort) -> Group:
+def _page(admin: _Admin) -> Group:
     readiness, head = _ask(admin, "readyz"), _ask(admin, "head")
     return Group(
         Text(_readiness(readiness)),

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,11 +42,16 @@ def run(*arguments: str) -> Result:
 
 
 @contextmanager
-def answering(answers: dict[str, Any]) -> Iterator[str]:
-    """An HTTP listener with these answers; those that are bytes are sent as they are."""
+def answering(answers: dict[str, Any], token: str | None = None) -> Iterator[str]:
+    """An HTTP listener with these answers, bytes as they are, for whoever shows the token if there is one."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            if token is not None and self.headers["Authorization"] != f"Bearer {token}":
+                self.send_response(401)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             answer = answers.get(self.path, {"error": "no such path"})
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(503 if self.path == "/readyz" else 200)
@@ -136,6 +142,23 @@ def test_somebody_else_there_is_exit_code_3(brokers: Any) -> None:
         result = run("--admin", admin, "--json")
     assert (result.exit_code, result.stdout) == (3, "")
     assert f"what answers at {admin} is not the admin listener of a sidecar" in result.stderr
+
+
+@pytest.mark.row("5.9")
+def test_the_token_of_a_file_is_shown_to_a_sidecar_that_asks_for_one(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("secret words\n")
+    with answering(ANSWERS, token="secret words") as admin:
+        assert run("--admin", admin, "--json", "--token-file", str(file)).exit_code == 0
+        without = run("--admin", admin)
+        file.write_text("wrong words")
+        wrong = run("--admin", admin, "--json", "--token-file", str(file))
+    assert (without.exit_code, wrong.exit_code) == (3, 3)
+    words = "token: name its admin.token_file with --token-file\n"
+    assert without.stderr == f"tidegate status: the sidecar at {admin} wants a {words}"
+    assert wrong.stderr == f"tidegate status: the sidecar at {admin} wants another {words}"
+    missing = run("--token-file", str(tmp_path / "none"))
+    assert (missing.exit_code, "cannot be read" in missing.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("arguments", [("--watch", "--json"), ("--admin", "nowhere"), ("--admin", "http://a:1")])
