@@ -92,6 +92,7 @@ class Exchange:
         incarnation: of the broker that answers what was sent there, as far as was known then; -1: unknown.
         process: the incarnation of the broker that is sure to have answered, should there be an answer; -1: not sure.
         answer: the bytes for the client, once there are any.
+        elsewhere_ms: how long it was held, and how long brokers took to answer it; 0 for a plain one that passes.
         lined_up_ms: since when the answer waits for an earlier one, on the clock; 0 if it never had to.
         arrived: when it came.
         arrived_ms, eligible_ms, sent_ms: when it came, might first have gone, and went, on the clock: for deadlines and
@@ -112,6 +113,7 @@ class Exchange:
         "complaint",
         "connection",
         "eligible_ms",
+        "elsewhere_ms",
         "incarnation",
         "kind",
         "lined_up_ms",
@@ -132,6 +134,7 @@ class Exchange:
         self.arrived_ms = now_ms
         self.eligible_ms = 0.0
         self.sent_ms = 0.0
+        self.elsewhere_ms = 0.0
         self.lined_up_ms = 0.0
         self.bound: Bound | None = None
         self.channel: Channel | None = None

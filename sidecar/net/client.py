@@ -106,6 +106,7 @@ class Client(asyncio.Protocol):
         keep_alive(transport)
         counters = self._driver.counters
         counters.client_connections += 1
+        counters.opened["client"] += 1
         if counters.client_connections > self._limits.connections:
             self._driver.warn(self.peer, f"refused: limits.connections ({self._limits.connections}) is reached")
             self.close("too_many_connections")

@@ -42,6 +42,10 @@ class Histogram:
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
 
+    def observe_nothing(self, times: int) -> None:
+        """Counts observations of no time at all."""
+        self.counts[0] += times
+
     def add(self, other: "Histogram") -> None:
         """Counts all that ``other`` has counted."""
         self.counts = [ours + theirs for ours, theirs in zip(self.counts, other.counts, strict=True)]
@@ -60,12 +64,15 @@ class Counters:
         holds: by (API key, why, outcome of `OUTCOMES`).
         prevented: by API key: the least-loaded broker was known to be behind what the session had seen.
         probe_failures: by (node id, cause of `CAUSES`).
+        opened: by side.
         closed: by (side, cause of `CAUSES`).
         bytes: by (side, direction).
         client_connections: open now.
         broker_connections: open now, by node id: those of clients and the sidecar's own.
-        request_seconds, held_seconds, upstream_seconds: by API key.
-        head_of_line_seconds: how long finished answers waited for an earlier one; only those that did.
+        passed_seconds: by API key, of plain requests whose answers passed as they came: all of it their brokers' time.
+        request_seconds: by API key, of all others; theirs are split into `held_seconds`, `upstream_seconds`,
+            `sidecar_seconds` and the time in line.
+        head_of_line_seconds: how long requests and answers waited for an earlier one; only those that did.
         internal_errors: exceptions that nobody expected.
     """
 
@@ -74,12 +81,15 @@ class Counters:
         self.holds: defaultdict[tuple[int, str, str], int] = defaultdict(int)
         self.prevented: defaultdict[int, int] = defaultdict(int)
         self.probe_failures: defaultdict[tuple[int, str], int] = defaultdict(int)
+        self.opened: defaultdict[str, int] = defaultdict(int)
         self.closed: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.bytes: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.client_connections = 0
         self.broker_connections: defaultdict[int, int] = defaultdict(int)
+        self.passed_seconds: defaultdict[int, Histogram] = defaultdict(Histogram)
         self.request_seconds: defaultdict[int, Histogram] = defaultdict(Histogram)
         self.held_seconds: defaultdict[int, Histogram] = defaultdict(Histogram)
         self.upstream_seconds: defaultdict[int, Histogram] = defaultdict(Histogram)
+        self.sidecar_seconds: defaultdict[int, Histogram] = defaultdict(Histogram)
         self.head_of_line_seconds = Histogram()
         self.internal_errors = 0

@@ -5,6 +5,7 @@ Obeys the duties in `sidecar.core.sidecar`. Decides nothing.
 
 import asyncio
 import logging
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import assert_never
@@ -111,8 +112,8 @@ class Driver:
     # Time and order
 
     def now_ms(self) -> float:
-        """The loop's clock, in ms."""
-        return self._loop.time() * 1000
+        """The loop's clock, in ms; finer than uvloop tells it, which knows whole milliseconds."""
+        return time.monotonic() * 1000
 
     def next_seq(self) -> Seq:
         """The number of what happens now."""
@@ -254,7 +255,6 @@ class Driver:
         Raises:
             codec.CodecError: the bytes are no such answer.
         """
-        self._observe_upstream(exchange)
         self._make_ports(answer.named())
         if answer.leader_changed:
             self.handle(LeaderChanged(exchange, answer.state))
@@ -371,19 +371,38 @@ class Driver:
 
     # Counting
 
+    def observe_passed(self, exchange: Exchange, now_ms: float) -> None:
+        """The answer to a plain request has left as it came."""
+        self.counters.passed_seconds[exchange.request.api_key].observe((now_ms - exchange.arrived_ms) / 1000)
+
     def observe(self, exchange: Exchange, now_ms: float) -> None:
-        """An answer has left."""
-        self.counters.request_seconds[exchange.request.api_key].observe((now_ms - exchange.arrived_ms) / 1000)
+        """An answer that was read, kept or made here has left."""
+        counters, api_key = self.counters, exchange.request.api_key
+        took_ms = now_ms - exchange.arrived_ms
+        counters.request_seconds[api_key].observe(took_ms / 1000)
+        in_line_ms = _waited_to_go_ms(exchange)
         if exchange.lined_up_ms:
-            self.counters.head_of_line_seconds.observe((now_ms - exchange.lined_up_ms) / 1000)
+            in_line_ms += now_ms - exchange.lined_up_ms
+        if in_line_ms > 0:
+            counters.head_of_line_seconds.observe(in_line_ms / 1000)
+        own_ms = took_ms - in_line_ms - exchange.elsewhere_ms
+        counters.sidecar_seconds[api_key].observe(max(0.0, own_ms) / 1000)
 
     def _observe_upstream(self, exchange: Exchange) -> None:
-        seconds = (self.now_ms() - exchange.sent_ms) / 1000
-        self.counters.upstream_seconds[exchange.request.api_key].observe(seconds)
+        took_ms = self.now_ms() - exchange.sent_ms
+        exchange.elsewhere_ms += took_ms
+        self.counters.upstream_seconds[exchange.request.api_key].observe(took_ms / 1000)
 
     def _count_release(self, action: Released) -> None:
         api_key = action.exchange.request.api_key
         self.counters.holds[api_key, action.why, action.outcome] += 1
         self.counters.held_seconds[api_key].observe(action.held_ms / 1000)
+        action.exchange.elsewhere_ms += action.held_ms
         if action.exchange.prevented:
             self.counters.prevented[api_key] += 1
+
+
+def _waited_to_go_ms(exchange: Exchange) -> float:
+    """How long a request waited for earlier ones of its connection: a read until eligible, a write until it went."""
+    went_ms = exchange.eligible_ms if exchange.kind is Kind.READ else exchange.sent_ms
+    return max(0.0, went_ms - exchange.arrived_ms)

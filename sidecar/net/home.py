@@ -198,6 +198,7 @@ class Home(asyncio.Protocol):
         keep_alive(transport)
         driver = self._driver
         driver.counters.broker_connections[self.node_id] += 1
+        driver.counters.opened["broker"] += 1
         if self._unsent:
             self._transport.write(bytes(self._unsent))  # type: ignore[union-attr]
             self._unsent.clear()
@@ -311,7 +312,7 @@ class Home(asyncio.Protocol):
                 and passes_unchanged(data[end - size : end], request)
             ):
                 connection.left(exchange)
-                driver.observe(exchange, driver.now_ms())
+                driver.observe_passed(exchange, driver.now_ms())
                 position = end
                 continue
             if run < position:
@@ -395,7 +396,7 @@ class Home(asyncio.Protocol):
         last = driver.passes(exchange, answer, client.listener.ports)
         client.write(ready + last if last else ready)
         client.connection.left(exchange)
-        driver.observe(exchange, driver.now_ms())
+        driver.observe_passed(exchange, driver.now_ms())
         client.passed()
         return rest
 

@@ -256,6 +256,7 @@ class Link:
             on_lost=lost,
         )
         counters.broker_connections[self.node_id] += 1
+        counters.opened["broker"] += 1
         return connection
 
     def _run(self, coroutine: "asyncio._CoroutineLike[None]") -> None:

@@ -159,6 +159,9 @@ class SidecarCollector(Collector):
             _summed(((str(node), _closed(cause, CAUSES)), n) for (node, cause), n in counters.probe_failures.items()),
         )
         yield _counter(
+            "connections_opened", "Connections that were opened, by side.", ("side",), _by_side(counters.opened)
+        )
+        yield _counter(
             "connections_closed",
             "Connections that ended, by side and cause.",
             ("side", "cause"),
@@ -172,19 +175,26 @@ class SidecarCollector(Collector):
 
     def _times(self) -> Iterator[Metric]:
         counters = self._counters
+        passed = counters.passed_seconds
         yield _histogram(
-            "request_seconds", "Time from a request to its answer.", ("api",), _by_api(counters.request_seconds)
+            "request_seconds", "Time from a request to its answer.", ("api",), _by_api(counters.request_seconds, passed)
         )
         yield _histogram("held_seconds", "Time that held reads waited.", ("api",), _by_api(counters.held_seconds))
         yield _histogram(
             "upstream_seconds",
-            "Time that brokers took to answer the requests whose answers are read.",
+            "Time that brokers took to answer.",
             ("api",),
-            _by_api(counters.upstream_seconds),
+            _by_api(counters.upstream_seconds, passed),
+        )
+        yield _histogram(
+            "sidecar_seconds",
+            "Time in the sidecar itself: neither held, nor with a broker, nor in line.",
+            ("api",),
+            _by_api(counters.sidecar_seconds, _nothing_of(passed)),
         )
         yield _histogram(
             "head_of_line_seconds",
-            "Time that answers waited for an earlier one of their connection.",
+            "Time that requests and answers waited for an earlier one of their connection; only those that did.",
             (),
             {(): counters.head_of_line_seconds},
         )
@@ -217,11 +227,24 @@ def _summed(values: Iterable[tuple[tuple[str, ...], float]]) -> Values:
     return total
 
 
-def _by_api(histograms: Mapping[int, Histogram]) -> Mapping[tuple[str, ...], Histogram]:
+def _by_api(*parts: Mapping[int, Histogram]) -> Mapping[tuple[str, ...], Histogram]:
     merged: dict[tuple[str, ...], Histogram] = {}
-    for api_key, histogram in histograms.items():
-        merged.setdefault((api_name(api_key),), Histogram()).add(histogram)
+    for histograms in parts:
+        for api_key, histogram in histograms.items():
+            merged.setdefault((api_name(api_key),), Histogram()).add(histogram)
     return merged
+
+
+def _nothing_of(histograms: Mapping[int, Histogram]) -> Mapping[int, Histogram]:
+    """As many observations, each of no time: what passes as it comes is on its way again within the same event."""
+    nothing = {api_key: Histogram() for api_key in histograms}
+    for api_key, histogram in histograms.items():
+        nothing[api_key].observe_nothing(sum(histogram.counts))
+    return nothing
+
+
+def _by_side(values: Mapping[str, int]) -> Values:
+    return {(side,): values.get(side, 0) for side in SIDES}
 
 
 def _gauge(name: str, text: str, values: Iterable[float]) -> Metric:

@@ -324,6 +324,14 @@ async def test_the_time_in_line_is_measured_for_those_that_waited() -> None:
             await client.receive(ApiVersionsResponse)
             assert sum(line.counts) == 1
             assert line.total > 0
+            counters = sidecar.app.driver.counters
+            parts = (counters.held_seconds, counters.upstream_seconds, counters.sidecar_seconds)
+            whole = counters.request_seconds[ApiKey.METADATA].total
+            assert sum(part[ApiKey.METADATA].total for part in parts) == pytest.approx(whole, abs=0.001)
+            assert counters.held_seconds[ApiKey.METADATA].total > 0
+            assert sum(part[ApiKey.API_VERSIONS].total for part in parts) + line.total == pytest.approx(
+                counters.request_seconds[ApiKey.API_VERSIONS].total, abs=0.001
+            )
 
 
 def sidecar_waits(sidecar: Running) -> bool:

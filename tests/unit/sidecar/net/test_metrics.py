@@ -43,12 +43,14 @@ TYPES = {
     "holds": "counter",
     "stale_reads_prevented": "counter",
     "probe_failures": "counter",
+    "connections_opened": "counter",
     "connections_closed": "counter",
     "bytes": "counter",
     "internal_errors": "counter",
     "request_seconds": "histogram",
     "held_seconds": "histogram",
     "upstream_seconds": "histogram",
+    "sidecar_seconds": "histogram",
     "head_of_line_seconds": "histogram",
 }
 
@@ -129,6 +131,7 @@ def test_counters_are_shown_under_their_labels() -> None:
     counters.bytes["client", "in"] = 7
     counters.broker_connections[1] = 8
     counters.client_connections = 9
+    counters.opened["client"] = 10
     text = text_of(Sidecar(GateSettings()), counters)
     assert value(text, "requests_total", api="Metadata", decision="hold") == 2
     assert value(text, "holds_total", api="Metadata", why="own write", outcome="proven") == 3
@@ -138,6 +141,8 @@ def test_counters_are_shown_under_their_labels() -> None:
     assert value(text, "bytes_total", side="client", direction="in") == 7
     assert value(text, "broker_connections", node_id="1") == 8
     assert value(text, "client_connections") == 9
+    assert value(text, "connections_opened_total", side="client") == 10
+    assert value(text, "connections_opened_total", side="broker") == 0
 
 
 def test_a_histogram_is_cumulative() -> None:
@@ -149,6 +154,21 @@ def test_a_histogram_is_cumulative() -> None:
     assert at == {"0.0005": 1, "0.0025": 1, "0.005": 3, "+Inf": 4}
     assert value(text, "request_seconds_count", api="Fetch") == 4
     assert value(text, "request_seconds_sum", api="Fetch") == pytest.approx(60.0065)
+
+
+def test_what_passed_was_all_with_the_broker() -> None:
+    counters = Counters()
+    for seconds in (0.0005, 0.003):
+        counters.passed_seconds[ApiKey.FETCH].observe(seconds)
+    counters.request_seconds[ApiKey.FETCH].observe(2)
+    counters.upstream_seconds[ApiKey.FETCH].observe(1.5)
+    counters.sidecar_seconds[ApiKey.FETCH].observe(0.5)
+    text = text_of(Sidecar(GateSettings()), counters)
+    parts = ("request", "upstream", "sidecar")
+    assert {value(text, f"{part}_seconds_count", api="Fetch") for part in parts} == {3}
+    sums = [value(text, f"{part}_seconds_sum", api="Fetch") for part in parts]
+    assert sums == pytest.approx([2.0035, 1.5035, 0.5])
+    assert value(text, "sidecar_seconds_bucket", api="Fetch", le="0.0005") == 2
 
 
 def test_unknown_api_keys_share_one_name() -> None:
