@@ -23,7 +23,7 @@ from config.rules import is_tls
 from config.sidecar import Listener as ListenerConfig
 from config.sidecar import SidecarConfig
 from config.tls import server_context
-from sidecar import logs
+from sidecar import logs, memory
 from sidecar.core.addresses import NodePorts
 from sidecar.core.cluster import HeadSource
 from sidecar.core.events import Tick
@@ -414,6 +414,7 @@ def run(config: SidecarConfig) -> int:
         The exit code: 0 after draining, 2 when a port or a file of the configuration cannot be had.
     """
     logs.configure(config.logging.level, config.logging.format, sys.stderr)
+    memory.keep_freed()
     try:
         uvloop.run(serve(config, _say))
     except (StartError, ConfigError) as error:
