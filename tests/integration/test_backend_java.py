@@ -15,6 +15,9 @@ from typing import Final
 import pytest
 
 from backend.app import embedded
+from backend.metadata.authorizer import AuthorizerSettings
+from backend.metadata.tokens import TokenSettings
+from backend.net.security import Security
 from tests.support.backend import BackendThread
 from tests.support.kafka.jars import VERSIONS
 from tests.support.kafka.java import Java, end_group
@@ -111,7 +114,7 @@ class Tools:
     def __init__(self, process: "subprocess.Popen[str]", way: Way, topic: str) -> None:
         self._process = process
         self._way = way
-        self._topic = topic
+        self.topic = topic
         # Some tools put a colon between host and port, some a column.
         self._places = {
             rf"{re.escape(host)}(:| +){port}\b": f"<node {node_id}>" for node_id, (host, port) in way.nodes.items()
@@ -123,7 +126,7 @@ class Tools:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         server = ("--bootstrap-server", self._way.bootstrap)
-        given = [arg.replace("TOPIC", self._topic) for arg in ((*args, *server) if at_end else (*server, *args))]
+        given = [arg.replace("TOPIC", self.topic) for arg in ((*args, *server) if at_end else (*server, *args))]
         order = {"tool": f"org.apache.kafka.tools.{tool}", "args": given, "stdin": ""}
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
@@ -132,7 +135,7 @@ class Tools:
         text = str(answer["out"])
         for address, place in self._places.items():
             text = re.sub(address, place, text)
-        text = re.sub(r"TopicId: \S+", "TopicId: *", text.replace(self._topic, "TOPIC"))
+        text = re.sub(r"TopicId: \S+", "TopicId: *", text.replace(self.topic, "TOPIC"))
         self.seen.append(text)
         return text
 
@@ -187,6 +190,91 @@ def with_tools(process: "subprocess.Popen[str]", way: Way, topic: str) -> list[s
     way.settle()
     assert "TOPIC" not in tools.run("TopicCommand", "--list")
     return tools.seen
+
+
+LOGINS: Final = {
+    "root": 'sasl.mechanism=PLAIN\nsasl.jaas.config={0}.plain.PlainLoginModule required username="root" '
+    'password="root-secret";\n',
+    "carol": 'sasl.mechanism=SCRAM-SHA-512\nsasl.jaas.config={0}.scram.ScramLoginModule required username="carol" '
+    'password="carol-secret";\n',
+    "token": 'sasl.mechanism=SCRAM-SHA-256\nsasl.jaas.config={0}.scram.ScramLoginModule required username="{1}" '
+    'password="{2}" tokenauth="true";\n',
+}
+
+
+class Logins:
+    """`--command-config` for those who log in."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.token = ("", "")
+
+    def __call__(self, who: str) -> tuple[str, str]:
+        path = self._folder / who
+        login = LOGINS[who].format("org.apache.kafka.common.security", *self.token)
+        path.write_text(f"security.protocol=SASL_PLAINTEXT\n{login}")
+        return "--command-config", str(path)
+
+
+def as_users(tools: Tools, cluster: BackendThread, logins: Logins, folder: Path) -> None:
+    """An administrator lets a user in, who is given a topic, a token, and nothing else."""
+    root, carol = logins("root"), logins("carol")
+    tools.run("TopicCommand", *root, "--create", "--topic", "TOPIC", "--replica-assignment", "1:2")
+    password = ("--add-config", "SCRAM-SHA-512=[password=carol-secret]")
+    tools.run("ConfigCommand", *root, "--entity-type", "users", "--entity-name", "carol", "--alter", *password)
+    cluster.settle()
+    assert tools.run("TopicCommand", *carol, "--list").strip() == ""
+    assert "Authorization failed" in tools.run("TopicCommand", *carol, "--create", "--topic", "more", code=1)
+    rule = ("--allow-principal", "User:carol", "--operation", "All", "--topic", "TOPIC")
+    tools.run("AclCommand", *root, "--add", *rule)
+    cluster.settle()
+    assert "PartitionCount: 1" in tools.run("TopicCommand", *carol, "--describe", "--topic", "TOPIC")
+    tools.run("AclCommand", *carol, "--list", code=1)
+
+    made = tools.run("DelegationTokenCommand", *carol, "--create", "--max-life-time-period", "-1")
+    found = re.search(r"^(\S{22}) +(\S{88}) +User:carol +User:carol ", made, re.MULTILINE)
+    assert found is not None, made
+    logins.token = (found[1], found[2])
+    cluster.settle()
+    by_token = logins("token")
+    assert "TOPIC" in tools.run("TopicCommand", *by_token, "--list")
+    tools.run("DelegationTokenCommand", *by_token, "--describe", code=1)
+    expiry = ("--expiry-time-period", "-1", "--hmac", found[2])
+    tools.run("DelegationTokenCommand", *carol, "--expire", *expiry)
+    cluster.settle()
+    assert found[1] not in tools.run("DelegationTokenCommand", *carol, "--describe")
+
+    moves = folder / "moves.json"
+    wanted = {"topic": tools.topic, "partition": 0, "replicas": [3, 1]}
+    moves.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+    given = ("--reassignment-json-file", str(moves))
+    assert "Successfully started" in tools.run("reassign.ReassignPartitionsCommand", *root, *given, "--execute")
+    cluster.settle()
+    verified = tools.run("reassign.ReassignPartitionsCommand", *root, *given, "--verify")
+    assert "Reassignment of partition TOPIC-0 is completed." in verified
+    elected = ("--election-type", "preferred", "--topic", "TOPIC", "--partition", "0")
+    admin_config = ("--admin.config", root[1])
+    assert "Successfully completed leader election" in tools.run("LeaderElectionCommand", *admin_config, *elected)
+    cluster.settle()
+    assert "Leader: 3\tReplicas: 3,1" in tools.run("TopicCommand", *carol, "--describe", "--topic", "TOPIC")
+
+
+def test_the_console_tools_log_in(java: Java, tmp_path: Path) -> None:
+    security = Security(
+        protocol="SASL_PLAINTEXT",
+        passwords={"root": "root-secret"},
+        tokens=TokenSettings(secret="token secret"),
+        authorizer=AuthorizerSettings(super_users=frozenset({"User:root"})),
+    )
+    name, classes = java.compile(FOLDER / "Console.java")
+    with BackendThread(embedded(security=security)) as cluster:
+        process = java.start(name, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, classes=classes)
+        try:
+            tools = Tools(process, cluster.way(), f"orders-{secrets.token_hex(4)}")
+            as_users(tools, cluster, Logins(tmp_path), tmp_path)
+        finally:
+            end_group(process)
+            process.communicate()
 
 
 def test_the_console_tools(java: Java, ways: tuple[Way, Way]) -> None:
