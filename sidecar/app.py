@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import logging
 import signal
-import ssl
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,12 +16,9 @@ import uvloop
 
 from codec.api_keys import ApiKey
 from config.faults import ConfigError
-from config.files import read_secret
 from config.masking import masked
-from config.rules import is_tls
 from config.sidecar import Listener as ListenerConfig
 from config.sidecar import SidecarConfig
-from config.tls import server_context
 from sidecar import logs, memory
 from sidecar.core.addresses import NodePorts
 from sidecar.core.cluster import HeadSource
@@ -41,6 +37,7 @@ from sidecar.net.driver import Driver, DriverSettings
 from sidecar.net.links import Links
 from sidecar.net.listener import Listener, PortTaken
 from sidecar.net.metrics import Metrics, SidecarCollector
+from sidecar.reloading import LOOKS_EVERY_S, Reloader, Secured, admin_token, listener_tls
 
 log = logging.getLogger("tidegate.app")
 
@@ -95,27 +92,18 @@ def core_of(config: SidecarConfig) -> Sidecar:
     )
 
 
-def _listener_tls(listener: ListenerConfig) -> ssl.SSLContext | None:
-    security = listener.security
-    return server_context(security.ssl, security.client_auth) if is_tls(security.protocol) else None
-
-
-def _admin_token(config: SidecarConfig) -> str | None:
-    file = config.admin.token_file
-    return None if file is None else read_secret(file)
-
-
 class App:
     """One running sidecar. To be made inside the event loop, and `run` once.
 
     Args:
         say: takes the ready line.
+        source: the file of the configuration, to be read again when it changes.
 
     Raises:
         config.faults.ConfigError: a file that the configuration names cannot be used.
     """
 
-    def __init__(self, config: SidecarConfig, say: Callable[[str], None]) -> None:
+    def __init__(self, config: SidecarConfig, say: Callable[[str], None], source: Path | None = None) -> None:
         self.config = config
         self.draining = False
         self._say = say
@@ -141,7 +129,8 @@ class App:
         self._state.ports = self._ports
         bootstrap = [(server.host, server.port) for server in config.cluster.bootstrap_servers]
         driver.discovery = self.discovery = Discovery(driver, bootstrap, self._access)
-        self._admin = Admin(config.admin.bind, self._sources(), _admin_token(config))
+        self._admin = Admin(config.admin.bind, self._sources(), admin_token(config))
+        self._reloader = Reloader(self, source)
 
     def stop(self) -> None:
         """Ends `run`: the first call lets clients leave and answers arrive, the second ends at once."""
@@ -149,6 +138,27 @@ class App:
             self._hurry.set()
         self.draining = True
         self._stop.set()
+
+    def reload(self) -> None:
+        """Takes over what has changed in the configuration and in its files, as far as it can; logs what."""
+        self._reloader.reload("SIGHUP")
+
+    def obey(self, config: SidecarConfig, secured: Secured) -> None:
+        """Obeys another configuration, which differs in live keys only."""
+        former, self.config = self.config, config
+        limits = config.limits
+        self.driver.limits = limits
+        self.driver.core.obey(
+            gate_settings(config), sessions_max=limits.sessions, session_idle_ms=limits.session_idle_ms
+        )
+        self._access.take(secured.access)
+        self.discovery.bootstrap = [(server.host, server.port) for server in config.cluster.bootstrap_servers]
+        for listener, context in zip(self._listeners, secured.contexts, strict=True):
+            if listener.tls is not None and context is not None:
+                listener.tls.context = context
+        self._admin.token = secured.admin_token
+        if config.logging != former.logging:
+            logs.configure(config.logging.level, config.logging.format, sys.stderr)
 
     async def run(self) -> None:
         """Serves until `stop`. It waits for a cluster that cannot be reached, however long that takes.
@@ -163,6 +173,7 @@ class App:
             self._open_listeners()
             await self._open_admin()
             tasks.append(loop.create_task(self._keep_describing()))
+            tasks.append(loop.create_task(self._keep_looking()))
             watching = loop.create_task(self._watch())
             stopping = loop.create_task(self._stop.wait())
             tasks += [watching, stopping]
@@ -204,7 +215,7 @@ class App:
             self._state.changed,
             access=self._access,
             lends_identity=listener.identity == "sidecar",
-            context=_listener_tls(listener),
+            context=listener_tls(listener),
         )
 
     def _sources(self) -> Sources:
@@ -262,6 +273,14 @@ class App:
             except Exception as error:  # noqa: BLE001 - whatever happens, the sidecar goes on
                 self._note_unexpected("discovery", error)
                 await asyncio.sleep(RETRY_S)
+
+    async def _keep_looking(self) -> None:
+        while True:
+            await asyncio.sleep(LOOKS_EVERY_S)
+            try:
+                self._reloader.look()
+            except Exception as error:  # noqa: BLE001 - whatever happens, the sidecar goes on
+                self._note_unexpected("reload", error)
 
     async def _watch(self) -> None:
         """Says when the sidecar is ready, when it no longer is, and when it can promise less or more than before."""
@@ -388,18 +407,18 @@ class _StateFile:
             self._put_aside = False
 
 
-async def serve(config: SidecarConfig, say: Callable[[str], None]) -> None:
-    """Runs a sidecar until SIGTERM or SIGINT.
+async def serve(config: SidecarConfig, say: Callable[[str], None], source: Path | None = None) -> None:
+    """Runs a sidecar until SIGTERM or SIGINT; SIGHUP makes it read its configuration again.
 
     Raises:
         StartError: a port of the configuration cannot be had.
         config.faults.ConfigError: a file that the configuration names cannot be used.
     """
-    app = App(config, say)
+    app = App(config, say, source)
     loop = asyncio.get_running_loop()
-    signals = (signal.SIGTERM, signal.SIGINT)
+    signals = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for signum in signals:
-        loop.add_signal_handler(signum, app.stop)
+        loop.add_signal_handler(signum, app.reload if signum == signal.SIGHUP else app.stop)
     try:
         await app.run()
     finally:
@@ -407,8 +426,11 @@ async def serve(config: SidecarConfig, say: Callable[[str], None]) -> None:
             loop.remove_signal_handler(signum)
 
 
-def run(config: SidecarConfig) -> int:
+def run(config: SidecarConfig, source: Path | None = None) -> int:
     """Runs a sidecar in this process until SIGTERM or SIGINT; logs to standard error.
+
+    Args:
+        source: the file of the configuration, to be read again on SIGHUP and when it changes.
 
     Returns:
         The exit code: 0 after draining, 2 when a port or a file of the configuration cannot be had.
@@ -416,7 +438,7 @@ def run(config: SidecarConfig) -> int:
     logs.configure(config.logging.level, config.logging.format, sys.stderr)
     memory.keep_freed()
     try:
-        uvloop.run(serve(config, _say))
+        uvloop.run(serve(config, _say, source))
     except (StartError, ConfigError) as error:
         _say(f"tidegate: {error}")
         return UNUSABLE

@@ -65,6 +65,16 @@ class Gate:
         self._waiting_for: frozenset[NodeId] = frozenset()
         self._ask_again = True
 
+    def obey(self, settings: GateSettings) -> None:
+        """Obeys other settings from now on. Reads that are held keep the bound and the deadline that they have."""
+        self.settings = settings
+        self._ledger.obey(settings.policy)
+        self.holds.limit(
+            requests_max=settings.held_requests_max,
+            bytes_max=settings.held_bytes_max,
+            effective_grace_ms=settings.effective_grace_ms,
+        )
+
     @property
     def held(self) -> dict[Exchange, HeldRead]:
         """The reads that wait, the oldest first."""

@@ -55,6 +55,11 @@ class Holds:
         self._bytes_max = bytes_max
         self._effective_grace_ms = effective_grace_ms
 
+    def limit(self, *, requests_max: int, bytes_max: int, effective_grace_ms: int) -> None:
+        """Obeys other limits from now on; what is held already stays."""
+        self._requests_max, self._bytes_max = requests_max, bytes_max
+        self._effective_grace_ms = effective_grace_ms
+
     def has_room(self, exchange: Exchange) -> bool:
         """Whether the limits allow one more."""
         fits = self.bytes + len(exchange.request.payload) <= self._bytes_max

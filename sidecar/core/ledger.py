@@ -21,6 +21,10 @@ class Ledger:
         self._cluster = cluster
         self._sessions = sessions
 
+    def obey(self, policy: Policy) -> None:
+        """Reads that take their bound from now on require what this demands."""
+        self._policy = policy
+
     def join(self, connection: ClientConnection, request: Request, seq: Seq, now_ms: float) -> Session:
         """The session of a request; its connection belongs to it from now on."""
         session = self._sessions.of(request.session_name, seq, now_ms)

@@ -63,6 +63,10 @@ class Sessions:
         self._owed_head: set[Session] = set()
         self._owed_broker: dict[NodeId, set[Session]] = {}
 
+    def limit(self, sessions_max: int, idle_ms: int) -> None:
+        """Obeys other limits from now on."""
+        self._sessions_max, self._idle_ms = sessions_max, idle_ms
+
     def __len__(self) -> int:
         return len(self._sessions)
 

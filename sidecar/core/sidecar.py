@@ -85,6 +85,11 @@ class Sidecar:
         self._forget_ms = float("-inf")
         self._wakeup_ms = float("-inf")
 
+    def obey(self, settings: GateSettings, *, sessions_max: int, session_idle_ms: int) -> None:
+        """Obeys other settings from now on; what they mean for a request is decided when it comes up again."""
+        self.gate.obey(settings)
+        self.sessions.limit(sessions_max, session_idle_ms)
+
     def open_client(self, node_id: NodeId | None, identity: Identity | None = OWN) -> ClientConnection | None:
         """A client connected to the port of ``node_id``, or to the bootstrap port (None): any live broker serves it.
 

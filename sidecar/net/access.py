@@ -1,6 +1,6 @@
 """How the sidecar gets to the brokers: over which TLS, and as whom. One place for all its connections.
 
-What the configuration names is read when this is made and again on `reload`; passwords and tokens are read for every
+What the configuration names is read when this is made and again with `prepare`; passwords and tokens are read for every
 login, so that one that was replaced is used from then on. Whoever opens a connection asks here first. Knows no socket.
 """
 
@@ -55,6 +55,15 @@ def tls_arguments(tls: ClientTls | None, timeout_ms: int) -> dict[str, Any]:
     }
 
 
+@dataclass(slots=True, kw_only=True)
+class Prepared:
+    """What is made of a section `cluster.security`."""
+
+    security: ClusterSecurity
+    context: ssl.SSLContext | None
+    credentials: Credentials | None
+
+
 class Access:
     """See the module.
 
@@ -64,40 +73,46 @@ class Access:
 
     def __init__(self, security: ClusterSecurity) -> None:
         self._complaint = ""
-        self.reload(security)
+        self._prepared = self.prepare(security)
 
-    def reload(self, security: ClusterSecurity) -> None:
-        """Takes over what the files say now; connections that are open stay as they are.
+    @staticmethod
+    def prepare(security: ClusterSecurity) -> Prepared:
+        """What `take` takes over: the files are read here.
 
         Raises:
-            config.faults.ConfigError: a file cannot be used; nothing has changed.
+            config.faults.ConfigError: a file cannot be used.
         """
         context = client_context(security.ssl) if is_tls(security.protocol) else None
-        credentials = Credentials.of(security)
-        self._security, self._context, self._credentials = security, context, credentials
+        return Prepared(security=security, context=context, credentials=Credentials.of(security))
+
+    def take(self, prepared: Prepared) -> None:
+        """Obeys this from now on; connections that are open stay as they are."""
+        self._prepared = prepared
 
     def tls(self, host: str) -> ClientTls | None:
         """TLS of a connection to this host; None where brokers speak none."""
-        return None if self._context is None else ClientTls(context=self._context, server_hostname=host)
+        context = self._prepared.context
+        return None if context is None else ClientTls(context=context, server_hostname=host)
 
     @property
     def login(self) -> Login | None:
         """The sidecar's own login; None where brokers ask for none."""
-        return None if self._credentials is None else self
+        return None if self._prepared.credentials is None else self
 
     def now(self) -> Credentials:
         """The credentials as their file has them now; if that cannot be read, as it had them last."""
+        prepared = self._prepared
         try:
-            credentials = Credentials.of(self._security)
+            credentials = Credentials.of(prepared.security)
         except ConfigError as error:
             if self._complaint != str(error):
                 self._complaint = str(error)
                 log.warning("%s; the login goes on with what the file held before", error)
         else:
             self._complaint = ""
-            self._credentials = credentials
-        assert self._credentials is not None, "asked only where `login` is not None"
-        return self._credentials
+            prepared.credentials = credentials
+        assert prepared.credentials is not None, "asked only where `login` is not None"
+        return prepared.credentials
 
 
 def explain_tls(error: ssl.SSLError, host: str) -> str:

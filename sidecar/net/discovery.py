@@ -47,6 +47,7 @@ class Discovery:
     """Keeps the core's set of brokers up to date.
 
     Attributes:
+        bootstrap: whom to ask when no broker is known, or none answers.
         fault: why the cluster could not be described last time; None if it could.
         rounds: how often it has been tried.
     """
@@ -56,7 +57,7 @@ class Discovery:
         self.described = asyncio.Event()
         self.rounds = 0
         self._driver = driver
-        self._bootstrap = list(bootstrap)
+        self.bootstrap = list(bootstrap)
         self._access = access
         self._hurry = asyncio.Event()
 
@@ -104,7 +105,7 @@ class Discovery:
         cluster = self._driver.core.cluster
         ahead = sorted(cluster.live, key=lambda node_id: -cluster.view.brokers[node_id].visible)
         known = [(cluster.addresses[node_id].host, cluster.addresses[node_id].port) for node_id in ahead]
-        return list(dict.fromkeys([*known, *self._bootstrap]))
+        return list(dict.fromkeys([*known, *self.bootstrap]))
 
     async def _ask(self, host: str, port: int) -> ClusterDescribed:
         connection = await connect(

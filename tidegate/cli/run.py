@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from config.faults import ConfigError
@@ -31,7 +33,8 @@ def run(
 
     Configure it with a file (--config), or with --bootstrap and the other options. It prints one
     line on standard error once it serves, and waits for a cluster that cannot be reached. SIGTERM
-    and SIGINT end it with exit code 0 after its clients have left, a second one at once.
+    and SIGINT end it with exit code 0 after its clients have left, a second one at once. SIGHUP, or
+    a change of the file, makes it take over what it can, and say what needs a restart.
 
     \b
     Example:
@@ -58,7 +61,7 @@ def run(
 
     from sidecar import app
 
-    ctx.exit(app.run(config))
+    ctx.exit(app.run(config, None if config_file is None else Path(config_file)))
 
 
 def _config(

@@ -61,8 +61,8 @@ def test_the_name_that_is_dialled_goes_with_the_context_which_a_bad_file_does_no
     content = authority.ca_file.read_text()
     authority.ca_file.write_text("")
     with pytest.raises(ConfigError, match="holds no certificate"):
-        access.reload(security)
+        access.take(Access.prepare(security))
     assert access.tls("broker-1") == tls
     authority.ca_file.write_text(content)
-    access.reload(security)
+    access.take(Access.prepare(security))
     assert access.tls("broker-1") != tls
