@@ -18,14 +18,19 @@ Knows nothing of positions, bounds or bytes. `sidecar.core.sidecar` decides wher
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
 
 from codec.headers import ConsistencyState
-from sidecar.core.apis import Kind, Trace
+from sidecar.core.apis import PLAIN, Kind, Trace
 from sidecar.core.bounds import Bound
 from sidecar.core.ids import NEVER, OWN, UNKNOWN_OFFSET, Identity, NodeId, Offset, Seq
 from sidecar.core.sessions import Session
 from sidecar.core.states import Complaint
 from sidecar.core.view import Channel
+
+PLAIN_REQUESTS_MAX: Final = 1024
+"""How many are kept: all that Kafka has, and few of those that a hostile client could invent."""
 
 
 class Request:
@@ -82,10 +87,17 @@ class Request:
         self.state = state
 
 
+@lru_cache(maxsize=PLAIN_REQUESTS_MAX)
+def plain_request(api_key: int, api_version: int) -> Request:
+    """What all plain requests of this API and version share: nothing else of them is looked at."""
+    return Request(api_key=api_key, api_version=api_version, kind=PLAIN.kind, trace=PLAIN.trace)
+
+
 class Exchange:
     """A request and its answer.
 
     Attributes:
+        correlation_id: of the request; plain requests share their `Request`, which has none.
         kind: of the request; a read that turned out to create topics becomes `Kind.CREATE`.
         bound: what the read requires, captured when it became eligible; None before.
         channel: where it was sent; None while it waits.
@@ -112,6 +124,7 @@ class Exchange:
         "channel",
         "complaint",
         "connection",
+        "correlation_id",
         "eligible_ms",
         "elsewhere_ms",
         "incarnation",
@@ -129,6 +142,7 @@ class Exchange:
     def __init__(self, connection: "ClientConnection", request: Request, arrived: Seq, now_ms: float) -> None:
         self.connection = connection
         self.request = request
+        self.correlation_id = request.correlation_id
         self.kind = request.kind
         self.arrived = arrived
         self.arrived_ms = now_ms
@@ -204,9 +218,17 @@ class ClientConnection:
             not self._writes_queued and len(self._exchanges) < in_flight_max and self.waiting_bytes <= waiting_bytes_max
         )
 
-    def pass_through(self, request: Request, arrived: Seq, now_ms: float) -> Exchange:
-        """Takes a plain request, whose bytes the caller now sends on the home connection."""
+    def pass_through(
+        self, request: Request, arrived: Seq, now_ms: float, correlation_id: int | None = None
+    ) -> Exchange:
+        """Takes a plain request, whose bytes the caller now sends on the home connection.
+
+        Args:
+            correlation_id: None: that of ``request``.
+        """
         exchange = Exchange(self, request, arrived, now_ms)
+        if correlation_id is not None:
+            exchange.correlation_id = correlation_id
         exchange.sent_ms = now_ms
         self._exchanges.append(exchange)
         self._home_line.append(exchange)
@@ -292,6 +314,13 @@ class ClientConnection:
         """Notes that the answer to a plain exchange that `is_next` has left."""
         assert self._exchanges[0] is exchange, "answers leave in the order of their requests"
         self._exchanges.pop(0)
+
+    def passed(self, exchange: Exchange) -> None:
+        """Notes that a plain exchange that `is_next` was answered at home, and that the answer has left."""
+        assert self._exchanges[0] is exchange is self._home_line[0], "answers leave in the order of their requests"
+        del self._exchanges[0], self._home_line[0]
+        if self.home is not None:
+            self.home.load.in_flight -= 1
 
     def settle(self, exchange: Exchange) -> None:
         """Notes that a sent read or write was answered by its broker: what waited for that may become eligible."""

@@ -276,13 +276,14 @@ class Home(asyncio.Protocol):
         length = len(data)
         client, driver = self._client, self._driver
         connection = client.connection
+        now_ms, frame_bytes_max = driver.now_ms(), driver.limits.frame_bytes
         self._wanted = 0
         while length - position >= SIZE_BYTES + _CORRELATION_ID_BYTES:
             size, correlation_id = _START.unpack_from(data, position)
             exchange = connection.next_at_home
-            if not _CORRELATION_ID_BYTES <= size <= driver.limits.frame_bytes:
-                raise CodecError(position, "frame.size", f"{size} bytes; the limit is {driver.limits.frame_bytes}")
-            if exchange is None or correlation_id != exchange.request.correlation_id:
+            if not _CORRELATION_ID_BYTES <= size <= frame_bytes_max:
+                raise CodecError(position, "frame.size", f"{size} bytes; the limit is {frame_bytes_max}")
+            if exchange is None or correlation_id != exchange.correlation_id:
                 raise CodecError(position, "correlation_id", "an answer to no request")
             end = position + SIZE_BYTES + size
             request = exchange.request
@@ -304,17 +305,17 @@ class Home(asyncio.Protocol):
                     elif connection.waits_elsewhere:
                         self._leave_with_broker()
                 break
-            connection.home_answered()
             if passes or (
                 request.api_key in WALKED
                 and not may_carry
                 and connection.is_next(exchange)
                 and passes_unchanged(data[end - size : end], request)
             ):
-                connection.left(exchange)
-                driver.observe_passed(exchange, driver.now_ms())
+                connection.passed(exchange)
+                driver.observe_passed(exchange, now_ms)
                 position = end
                 continue
+            connection.home_answered()
             if run < position:
                 client.write(data[run:position])
             run = position = end
@@ -353,7 +354,7 @@ class Home(asyncio.Protocol):
             if exchange is not None and size >= _CORRELATION_ID_BYTES:
                 if length - position < _START.size:
                     break
-                if _START.unpack_from(data, position)[1] == exchange.request.correlation_id:
+                if _START.unpack_from(data, position)[1] == exchange.correlation_id:
                     self._takes_tokens = False
                     return data[position:]
             if end > length:
@@ -394,7 +395,10 @@ class Home(asyncio.Protocol):
         exchange = client.connection.home_answered()
         assert exchange is not None, "the answer that streams is the next one"
         last = driver.passes(exchange, answer, client.listener.ports)
-        client.write(ready + last if last else ready)
+        # Apart: together they would be copied once more.
+        for part in (ready, last):
+            if part:
+                client.write(part)
         client.connection.left(exchange)
         driver.observe_passed(exchange, driver.now_ms())
         client.passed()
