@@ -40,16 +40,18 @@ class HomeOpened:
 
 @dataclass(frozen=True, slots=True)
 class HomeClosed:
-    """The broker ended it, or it could not be opened.
+    """The broker ended it, or it could not be opened; or the shell replaces it.
 
     Attributes:
         served: it had lasted for a while, or brought an answer: another one may do as well.
         half_read: part of a request has come from the client, and was kept or sent.
+        ours: the shell ended it, while it left nothing behind: the broker has lost nothing either.
     """
 
     connection: ClientConnection
     served: bool = False
     half_read: bool = False
+    ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)

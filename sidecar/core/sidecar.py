@@ -279,7 +279,7 @@ class Sidecar:
         elif not connection.closed:
             cause = "broker_closed" if connection.home is not None else "broker_unreachable"
             actions += [Deliver(connection), CloseClient(connection, cause)]
-        return actions + self._lost(connection.node_id, seq, now_ms, probe=False)
+        return actions if event.ours else actions + self._lost(connection.node_id, seq, now_ms, probe=False)
 
     # Our own connections
 

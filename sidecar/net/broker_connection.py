@@ -97,11 +97,13 @@ class BrokerConnection(asyncio.Protocol):
     Attributes:
         versions: what the broker offers, API key to (lowest, highest).
         position: offset of its metadata image when the connection was negotiated; None where it reports none.
+        renew_after_s: when after the last login it is time for another one; None: that holds as long as the connection.
     """
 
     def __init__(self, frame_bytes_max: int, on_lost: Callable[[str], None] | None) -> None:
         self.versions: Mapping[int, tuple[int, int]] = MappingProxyType({})
         self.position: int | None = None
+        self.renew_after_s: float | None = None
         self._frames = FrameReader(frame_bytes_max)
         self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
@@ -275,10 +277,11 @@ class BrokerConnection(asyncio.Protocol):
             lifetime_ms = await login(self, credentials.now())
         except LoginFailed as error:
             raise BrokerUnavailable("login", str(error)) from error
+        self.renew_after_s = None
         if lifetime_ms > 0 and self.is_open:
             # Not all connections of one broker at the same moment.
-            delay_s = max(lifetime_ms / 1000 * random.uniform(0.75, 0.85), _RENEW_AT_LEAST_S)
-            self._renewal = asyncio.get_running_loop().call_later(delay_s, self._start_renewing)
+            self.renew_after_s = max(lifetime_ms / 1000 * random.uniform(0.75, 0.85), _RENEW_AT_LEAST_S)
+            self._renewal = asyncio.get_running_loop().call_later(self.renew_after_s, self._start_renewing)
 
     def _start_renewing(self) -> None:
         self._renewing = asyncio.get_running_loop().create_task(self._renew())

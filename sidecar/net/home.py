@@ -45,6 +45,8 @@ STALLED_S: Final = 120.0
 """How long a broker may take no request before the client is closed: longer than clients wait for an answer."""
 LASTED_S: Final = 1.0
 """A connection that the broker ends earlier, without an answer, is not worth a second one."""
+REPLACE_EVERY_S: Final = 0.02
+"""How often a connection whose login ends soon is looked at, until it can be replaced."""
 STREAM_BYTES_MIN: Final = 65536
 """Answers to plain requests from this size on go to the client before they are complete."""
 
@@ -92,6 +94,7 @@ class Home(asyncio.Protocol):
         self._closed = False
         self._aborting: asyncio.TimerHandle | None = None
         self._stalling: asyncio.TimerHandle | None = None
+        self._replacing: asyncio.TimerHandle | None = None
         self._cause = "ours"
         self._opened_s = math.inf
         self.was_answered = False
@@ -185,6 +188,23 @@ class Home(asyncio.Protocol):
             frame_bytes_max=self._driver.limits.frame_bytes,
         )
         connection.hand_over(self)
+        if connection.renew_after_s is not None:
+            self._replacing = asyncio.get_running_loop().call_later(connection.renew_after_s, self._replace)
+
+    def _replace(self) -> None:
+        """The login that the sidecar lends ends soon: another connection takes over as soon as nothing is outstanding.
+
+        If that never happens the broker ends it, and the client connects again, as it would without us.
+        """
+        client, loop = self._client, asyncio.get_running_loop()
+        if self._closed or self._transport is None:
+            return
+        if client.half_read or not client.connection.leaves_nothing_at_home:
+            self._replacing = loop.call_later(REPLACE_EVERY_S, self._replace)
+            return
+        self._closed, self._cause = True, "ours"
+        self._transport.close()
+        self._driver.handle(HomeClosed(client.connection, served=True, ours=True))
 
     # asyncio.Protocol
 
@@ -239,7 +259,7 @@ class Home(asyncio.Protocol):
         driver = self._driver
         if self._transport is not None:
             driver.counters.broker_connections[self.node_id] -= 1
-        for timer in (self._aborting, self._stalling):
+        for timer in (self._aborting, self._stalling, self._replacing):
             if timer is not None:
                 timer.cancel()
         cause = self._cause if self._closed else ("broker_closed" if exc is None else "broker_reset")

@@ -11,6 +11,7 @@ import pytest
 
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
+from sidecar.net import broker_connection
 from tests.support.fake_broker import Ask, FakeCluster
 from tests.support.fake_login import FakeSasl
 from tests.support.sidecar_app import ServingSidecar, serving
@@ -200,6 +201,43 @@ async def test_the_sidecar_logs_in_for_clients_that_do_not(tmp_path: Path) -> No
         assert (await client.ask(ApiKey.LIST_GROUPS, 3, {})).body["error_code"] == ErrorCode.NONE
         assert [ask.principal for ask in at.cluster.brokers[1].asked_for(ApiKey.LIST_GROUPS)] == ["tidegate"]
         assert (await client.ask(ApiKey.API_VERSIONS, 3, {})).body["error_code"] == ErrorCode.NONE
+
+
+@pytest.mark.row("5.3")
+async def test_a_lent_login_is_renewed_by_another_connection_and_the_client_does_not_notice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_connection, "_RENEW_AT_LEAST_S", 0.05)
+    async with scene(tmp_path, behind=False, identity="sidecar") as at:
+        broker, core = at.cluster.brokers[1], at.sidecar.app.driver.core
+        groups, asked = {"error_code": ErrorCode.NONE, "groups": []}, asyncio.Event()
+        go = asyncio.Event()
+
+        async def slow(ask: Ask) -> Mapping[str, Any]:
+            asked.set()
+            await go.wait()
+            return groups
+
+        broker.handlers[ApiKey.LIST_GROUPS] = slow
+        assert at.cluster.sasl is not None
+        at.cluster.sasl.lifetime_ms = 50
+        async with await StateClient.open(at.sidecar.nodes[1]) as client:
+            await client.send(ApiKey.LIST_GROUPS, 3, {})
+            await asked.wait()
+            (connection,) = core.connections.values()
+            first = connection.home
+            at.cluster.sasl.lifetime_ms = 0
+            await asyncio.sleep(0.2)
+            assert connection.home is first, "while an answer is outstanding"
+            incarnation = core.cluster.view.brokers[connection.node_id].incarnation
+            go.set()
+            await client.receive()
+            await at.until(lambda: connection.home not in (None, first))
+            assert core.cluster.view.brokers[connection.node_id].incarnation == incarnation
+            await client.ask(ApiKey.LIST_GROUPS, 3, {})
+        served = [ask.connection for ask in broker.asked_for(ApiKey.LIST_GROUPS)]
+        assert len(set(served)) == 2
+        assert {ask.principal for ask in broker.asked_for(ApiKey.LIST_GROUPS)} == {"tidegate"}
 
 
 @pytest.mark.parametrize("version", [0, 1])
