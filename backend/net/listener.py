@@ -174,8 +174,10 @@ async def _streams(
     loop = asyncio.get_running_loop()
     accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     reader = asyncio.StreamReader(limit=_READ_BYTES)
-    transport, protocol = await loop.connect_accepted_socket(
-        lambda: asyncio.StreamReaderProtocol(reader),
+    protocol = asyncio.StreamReaderProtocol(reader)
+    # Not the protocol that is returned: under TLS, uvloop returns its own.
+    transport, _ = await loop.connect_accepted_socket(
+        lambda: protocol,
         accepted,
         ssl=tls,
         ssl_handshake_timeout=None if tls is None else TLS_HANDSHAKE_TIMEOUT_S,

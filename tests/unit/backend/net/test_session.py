@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 import scramp
+import uvloop
 
 from backend.app import Backend, embedded, security_of
 from backend.metadata.authorizer import AuthorizerSettings
@@ -190,6 +191,11 @@ async def test_a_certificate_is_a_name(authority: Authority) -> None:
             found.append(answer["topics"][0]["error_code"])
             await client.close()
         assert found == [0, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+
+
+def test_certificates_under_the_loop_of_production(authority: Authority) -> None:
+    """A cluster that runs by itself runs on uvloop, whose TLS is another."""
+    uvloop.run(test_a_certificate_is_a_name(authority))
 
 
 async def test_who_shows_no_certificate_or_speaks_no_tls_is_sent_away_with_a_reason(
