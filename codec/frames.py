@@ -105,6 +105,10 @@ class FrameReader:
         """Up to 16 bytes that have not become a frame: what `explain_prefix` wants after an error."""
         return bytes(self._buffer[:_PREFIX_BYTES])
 
+    def accept_up_to(self, frame_bytes_max: int) -> None:
+        """From the next payload on, which may have begun already, another limit holds."""
+        self._frame_bytes_max = frame_bytes_max
+
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Take bytes in; iterate over the payloads that are whole now.
 

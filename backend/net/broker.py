@@ -189,7 +189,7 @@ class Broker:
             state_wait_ms=self._settings.state_wait_ms,
             security=security,
         )
-        await run.listener.serve(lambda peer: Session(apis, security, run.publication, peer).answer, security.tls)
+        await run.listener.serve(lambda peer: Session(apis, security, run.publication, peer), security.tls)
         run.spawn(self._keep_session(run), f"broker {self.node_id}: heartbeat", on_failure)
         self._serving = True
         self._turn()

@@ -10,9 +10,9 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from backend.net.certificates import BadCertificate, subject_of
 from codec.errors import CodecError
@@ -20,8 +20,6 @@ from codec.frames import FrameReader, explain_prefix, frame
 
 log = logging.getLogger("tidegate.listener")
 
-FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Requests that change or read metadata are far smaller; Kafka's own limit (100 MiB) is made for records."""
 CONNECTIONS_MAX: Final = 10_000
 DRAIN_TIMEOUT_S: Final = 5.0
 TLS_HANDSHAKE_TIMEOUT_S: Final = 10.0
@@ -35,11 +33,27 @@ _PEERS: Final = {
     "http": "the client speaks HTTP to a Kafka port",
 }
 
+_DISTRUST: Final = ("UNKNOWN_CA", "BAD_CERTIFICATE", "CERTIFICATE_UNKNOWN", "CERTIFICATE_EXPIRED")
 _NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"})
 
-Answer = Callable[[bytes], Awaitable[bytes]]
-"""From the payload of a request to that of its answer; raises to close the connection: `Farewell` after a last answer,
-`Unserved` or `CodecError` without."""
+
+class Conversation(Protocol):
+    """What answers the requests of one connection."""
+
+    @property
+    def frame_bytes_max(self) -> int:
+        """How large the next request may be."""
+        ...
+
+    async def answer(self, payload: bytes) -> bytes:
+        """From the payload of a request to that of its answer.
+
+        Raises:
+            Farewell: The connection is closed after a last answer.
+            Unserved: It is closed without.
+            CodecError: The same; the request is malformed.
+        """
+        ...
 
 
 @final
@@ -55,7 +69,7 @@ class Peer:
         return f"{self.host}:{self.port}"
 
 
-OpenSession = Callable[[Peer], Answer]
+Converse = Callable[[Peer], Conversation]
 """From a new connection to what answers its requests."""
 
 
@@ -103,11 +117,11 @@ class Listener:
         self._accepting: asyncio.Task[None] | None = None
         self._connections: dict[asyncio.Task[None], _Connection | None] = {}
 
-    async def serve(self, open_session: OpenSession, tls: ssl.SSLContext | None = None) -> None:
+    async def serve(self, converse: Converse, tls: ssl.SSLContext | None = None) -> None:
         """Accept clients; each connection gets a session, which answers its requests."""
         self._socket.listen(_BACKLOG)
         self._socket.setblocking(False)
-        self._accepting = asyncio.get_running_loop().create_task(self._accept(open_session, tls))
+        self._accepting = asyncio.get_running_loop().create_task(self._accept(converse, tls))
 
     async def close(self, drain_timeout_s: float = DRAIN_TIMEOUT_S) -> None:
         """Accept nobody any more; close each connection once the request under way on it is answered."""
@@ -124,7 +138,7 @@ class Listener:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _accept(self, open_session: OpenSession, tls: ssl.SSLContext | None) -> None:
+    async def _accept(self, converse: Converse, tls: ssl.SSLContext | None) -> None:
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -138,18 +152,16 @@ class Listener:
                 log.warning("client %s refused: %d connections are open", peer, CONNECTIONS_MAX)
                 accepted.close()
                 continue
-            task = loop.create_task(self._serve(accepted, peer, open_session, tls))
+            task = loop.create_task(self._serve(accepted, peer, converse, tls))
             self._connections[task] = None
             task.add_done_callback(self._connections.pop)
 
-    async def _serve(
-        self, accepted: socket.socket, peer: Peer, open_session: OpenSession, tls: ssl.SSLContext | None
-    ) -> None:
+    async def _serve(self, accepted: socket.socket, peer: Peer, converse: Converse, tls: ssl.SSLContext | None) -> None:
         try:
             reader, writer = await _streams(accepted, tls)
         except (OSError, EOFError) as error:
             accepted.close()
-            log.warning("client %s closed: %s", peer, _explain(error))
+            log.warning("client %s closed: %s", peer, explain_handshake(error))
             return
         except asyncio.CancelledError:
             accepted.close()
@@ -160,7 +172,7 @@ class Listener:
             writer.close()
             log.warning("client %s closed: %s", peer, error)
             return
-        connection = _Connection(reader, writer, peer, open_session(peer))
+        connection = _Connection(reader, writer, peer, converse(peer))
         task = asyncio.current_task()
         assert task is not None, "this is one"
         self._connections[task] = connection
@@ -191,25 +203,34 @@ def _with_subject(peer: Peer, writer: asyncio.StreamWriter) -> Peer:
     return peer if certificate is None else replace(peer, subject=subject_of(certificate))
 
 
-def _explain(error: Exception) -> str:
-    reason = (getattr(error, "reason", None) or "") if isinstance(error, ssl.SSLError) else ""
+def explain_handshake(error: OSError | EOFError) -> str:
+    """Why TLS came to nothing, in words for the log."""
+    if isinstance(error, ConnectionAbortedError):
+        return f"the TLS handshake took longer than {TLS_HANDSHAKE_TIMEOUT_S:g} s"
+    if not isinstance(error, ssl.SSLError):
+        return "the client left during the TLS handshake"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the client's certificate is not trusted: {error.verify_message}; see ssl.ca_file"
+    reason = (error.reason or "").upper()
     if reason in _NO_TLS:
         return "the client does not speak TLS; set its security.protocol to SSL or SASL_SSL"
     if reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
         return "the client shows no certificate, and client_auth is required; give it one"
-    if isinstance(error, ConnectionAbortedError):
-        return f"the TLS handshake took longer than {TLS_HANDSHAKE_TIMEOUT_S:g} s"
-    return f"the TLS handshake failed: {reason or error or type(error).__name__}"
+    if reason.endswith(_DISTRUST):
+        return f"the client does not trust our certificate ({reason}); give it the authority that signed it"
+    return f"the TLS handshake failed: {reason or type(error).__name__}"
 
 
 @final
 class _Connection:
     """One client."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: Peer, answer: Answer) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: Peer, conversation: Conversation
+    ) -> None:
         self._reader = reader
         self._writer = writer
-        self._answer = answer
+        self._conversation = conversation
         self._peer = peer
         self._answering = False
         self._finishing = False
@@ -221,13 +242,14 @@ class _Connection:
 
     async def run(self) -> None:
         """Answer until one of the two sides closes, or the client sends what no Kafka client would."""
-        frames = FrameReader(FRAME_BYTES_MAX)
+        frames = FrameReader(self._conversation.frame_bytes_max)
         try:
             while data := await self._reader.read(_READ_BYTES):
                 for payload in frames.feed(data):
                     await self._serve(payload)
                     if self._finishing:
                         return
+                    frames.accept_up_to(self._conversation.frame_bytes_max)
         except CodecError as error:
             cause = explain_prefix(frames.first_bytes)
             log.warning("client %s closed: %s", self._peer, _PEERS[cause] if cause else error)
@@ -236,7 +258,9 @@ class _Connection:
             log.warning("client %s closed: %s", self._peer, error)
         except Unserved as error:
             log.warning("client %s closed: %s", self._peer, error)
-        except ConnectionError:
+        except ssl.SSLError as error:
+            log.warning("client %s closed: %s", self._peer, explain_handshake(error))
+        except OSError:
             log.debug("client %s is gone", self._peer)
         except asyncio.CancelledError:
             if not self._finishing:
@@ -248,6 +272,6 @@ class _Connection:
 
     async def _serve(self, payload: bytes) -> None:
         self._answering = True
-        self._writer.write(frame(await self._answer(payload)))
+        self._writer.write(frame(await self._conversation.answer(payload)))
         await self._writer.drain()
         self._answering = False

@@ -25,6 +25,10 @@ from codec.error_codes import ErrorCode
 from codec.headers import ResponseHeader, encode_response_header, peek_request, read_request_header
 from codec.registry import request_table
 
+FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Requests that change or read metadata are far smaller; Kafka's own limit (100 MiB) is made for records."""
+LOGIN_BYTES_MAX: Final = 512 * 1024
+"""Kafka's `sasl.server.max.receive.size`: how much is read from a client that nobody knows yet."""
 FAILED_LOGIN_DELAY_S: Final = 0.1
 """Kafka's `connection.failed.authentication.delay.ms`: guessing passwords takes time."""
 _LOGIN_APIS: Final = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
@@ -56,6 +60,11 @@ class Session:
             host=peer.host,
             may_ask_for_tokens=peer.subject is not None,
         )
+
+    @property
+    def frame_bytes_max(self) -> int:
+        """How large the next request may be."""
+        return FRAME_BYTES_MAX if self._login is None or self._login.who is not None else LOGIN_BYTES_MAX
 
     async def answer(self, payload: bytes) -> bytes:
         """The answer to one request, or token.

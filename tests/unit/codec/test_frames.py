@@ -123,3 +123,13 @@ def test_http_is_recognised(first_bytes: bytes) -> None:
 @pytest.mark.parametrize("first_bytes", [b"GET", b"GETX", b"get ", b"HTTP/2", b"POSTER"])
 def test_what_only_looks_like_http_is_not(first_bytes: bytes) -> None:
     assert explain_prefix(first_bytes) is None
+
+
+def test_a_limit_may_change_between_two_frames() -> None:
+    reader = FrameReader(5)
+    payloads = reader.feed(frame(b"small") + frame(b"larger"))
+    assert next(payloads) == b"small"
+    reader.accept_up_to(6)
+    assert list(payloads) == [b"larger"]
+    with pytest.raises(CodecError, match="7 bytes; the limit is 6"):
+        list(reader.feed(frame(b"largest")))

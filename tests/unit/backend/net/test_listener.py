@@ -1,22 +1,37 @@
 """A port with frames: order, garbage, an end that lets answers go out. Real sockets on loopback."""
 
 import asyncio
+import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from backend.net import listener as listener_module
-from backend.net.listener import Listener, PortTaken, Unserved
+from backend.net.listener import Listener, PortTaken, Unserved, explain_handshake
 from codec.frames import frame
 
 TIMEOUT_S = 10
+FRAME_BYTES_MAX = 16 * 1024 * 1024
 
 
 async def echo(payload: bytes) -> bytes:
     if payload == b"unserved":
         raise Unserved("it asks for what is not offered")
     return payload.upper()
+
+
+class Talk:
+    """A conversation that a function answers."""
+
+    def __init__(self, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
+        self.frame_bytes_max = FRAME_BYTES_MAX
+        self._answer = answer
+
+    async def answer(self, payload: bytes) -> bytes:
+        if payload == b"known":
+            self.frame_bytes_max *= 2
+        return await self._answer(payload)
 
 
 Serve = Callable[[Callable[[bytes], Awaitable[bytes]]], Awaitable[Listener]]
@@ -30,7 +45,7 @@ async def serve() -> AsyncIterator[Serve]:
     async def make(answer: Callable[[bytes], Awaitable[bytes]]) -> Listener:
         listener = Listener("127.0.0.1", 0)
         listeners.append(listener)
-        await listener.serve(lambda _: answer)
+        await listener.serve(lambda _: Talk(answer))
         return listener
 
     yield make
@@ -197,11 +212,45 @@ async def test_too_many_connections_are_refused(
     await second.close()
 
 
+async def test_the_limit_of_a_request_may_grow_with_the_conversation(serve: Serve) -> None:
+    large = bytes(FRAME_BYTES_MAX + 1)
+    listener = await serve(echo)
+    stranger, client = await connect(listener), await connect(listener)
+    stranger.writer.write(frame(large)[:100])
+    assert await stranger.is_closed()
+    client.writer.write(frame(b"known") + frame(large))
+    assert await client.answer() == b"KNOWN"
+    assert len(await client.answer()) == len(large)
+    await stranger.close()
+    await client.close()
+
+
 async def test_nobody_gets_in_before_it_serves_and_the_port_is_its_own() -> None:
     listener = Listener("127.0.0.1", 0)
     with pytest.raises(ConnectionRefusedError):
         await connect(listener)
-    await listener.serve(lambda _: echo)
+    await listener.serve(lambda _: Talk(echo))
     with pytest.raises(PortTaken, match=f"cannot listen on 127.0.0.1:{listener.port}: Address already in use"):
         Listener("127.0.0.1", listener.port)
     await listener.close()
+
+
+def tls_error(reason: str) -> ssl.SSLError:
+    error = ssl.SSLError(1, "of the library")
+    error.reason = reason
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ConnectionAbortedError(), "the TLS handshake took longer than 10 s"),
+        (ConnectionResetError(), "the client left during the TLS handshake"),
+        (EOFError(), "the client left during the TLS handshake"),
+        (tls_error("HTTP_REQUEST"), "does not speak TLS"),
+        (tls_error("TLSV1_ALERT_UNKNOWN_CA"), "does not trust our certificate (TLSV1_ALERT_UNKNOWN_CA); give it"),
+        (tls_error("UNSUPPORTED_PROTOCOL"), "the TLS handshake failed: UNSUPPORTED_PROTOCOL"),
+    ],
+)
+def test_a_handshake_that_fails_is_explained(error: OSError | EOFError, words: str) -> None:
+    assert words in explain_handshake(error)

@@ -123,6 +123,35 @@ async def test_a_wrong_password_is_the_end_after_a_while(
         await client.close()
 
 
+async def test_little_is_read_from_a_client_that_nobody_knows(caplog: pytest.LogCaptureFixture) -> None:
+    async with Backend(embedded(brokers=1, security=SASL)) as cluster:
+        stranger, client = await Client.to(cluster), await Client.to(cluster)
+        large = bytes(session.LOGIN_BYTES_MAX + 1)
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await stranger.say(large)
+        assert f"the limit is {session.LOGIN_BYTES_MAX}" in caplog.text
+        await client.log_in("ann", "ann-secret")
+        many = {"topics": [{"name": "x" * 200} for _ in range(3000)], "allow_auto_topic_creation": False}
+        answer = await client.ask(ApiKey.METADATA, 9, many)
+        assert [topic["error_code"] for topic in answer["topics"]] == [3]
+        await stranger.close()
+        await client.close()
+
+
+async def test_a_certificate_of_a_stranger_is_not_trusted(
+    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "other").mkdir()
+    eve = Authority(tmp_path / "other").sign("eve")
+    files = Ssl(ca_file=authority.ca_file, cert_file=eve.cert_file, key_file=eve.key_file)
+    security = secured(authority, "SSL", client_auth="required")
+    async with Backend(embedded(brokers=1, security=security)) as cluster:
+        client = await Client.to(cluster, client_context(files))
+        assert await client.is_closed()
+        await client.close()
+    assert "closed: the client's certificate is not trusted: unable to get local issuer" in caplog.text
+
+
 async def test_bare_tokens_follow_the_handshake_of_old() -> None:
     async with Backend(embedded(brokers=1, security=SASL)) as cluster:
         client = await Client.to(cluster)
