@@ -133,11 +133,6 @@ class LogIndex:
         self._starts.clear()
 
     def _forget_epochs_before(self, offset: int) -> None:
-        if offset == self.end_offset:
-            self._epochs.clear()
-            self._starts.clear()
-            return
         first = bisect_right(self._starts, offset) - 1
-        if first >= 0:
+        if first > 0:
             del self._epochs[:first], self._starts[:first]
-            self._starts[0] = offset

@@ -140,6 +140,22 @@ def test_a_log_whose_start_is_below_its_snapshot_does_not_know_the_epoch_before_
     assert index.last_epoch == 3
 
 
+def test_a_snapshot_that_ends_where_the_log_starts_tells_the_epoch_before_it() -> None:
+    snapshot = SnapshotId(end_offset=20, epoch=2)
+    for log in ([], [3, 4]):
+        index = index_of(log, start=20, snapshot=snapshot)
+        assert index.epoch_of(19) == 2
+        assert index.reaches(20, 2)
+        assert not index.reaches(20, 3)
+        assert index.last_epoch == (log[-1] if log else 2)
+
+
+def test_epochs_that_are_gone_from_the_log_are_forgotten() -> None:
+    index = trimmed([1, 1, 2, 3, 3], 3)
+    assert index.end_of_epoch(2) == EpochEnd(epoch=2, end_offset=3)
+    assert index.end_of_epoch(1) == EpochEnd(epoch=0, end_offset=0)
+
+
 def test_a_log_that_begins_anew_is_empty_and_knows_what_is_before() -> None:
     index = index_of([1, 1, 2])
     index.begin_anew(SnapshotId(end_offset=20, epoch=4))
