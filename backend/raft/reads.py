@@ -75,8 +75,6 @@ class ReadRounds:
         self.calls = Calls(())
         return proven
 
-    def give_up(self) -> list[int]:
-        """All handles that wait; none is left."""
-        given_up = self.asked + self.waiting
-        self.asked, self.waiting = [], []
-        return given_up
+    def unanswered(self) -> list[int]:
+        """The handles of all reads that wait, for this round or the next."""
+        return self.asked + self.waiting

@@ -173,7 +173,7 @@ def leave(node: Node, leader: Leader) -> None:
                 leader_epoch=node.epoch,
             ),
         )
-    for handle in leader.reads.give_up():
+    for handle in leader.reads.unanswered():
         node.refuse_read(handle)
 
 

@@ -99,12 +99,13 @@ class Script:
         return self.replica.state, self.replica.leader_epoch, self.replica.leader_id
 
     def at(self, now_ms: int) -> Effects:
-        """Time passes, the alarm rings as often as it was set for before."""
+        """Time passes, the alarm rings as often as it was set for before; all that came of it is joined."""
+        effects = NOTHING
         while self.replica.deadline_ms < now_ms:
             self.now_ms = max(self.now_ms, self.replica.deadline_ms)
-            self._take(self.replica.tick(self.now_ms))
+            effects = effects.then(self.replica.tick(self.now_ms))
         self.now_ms = now_ms
-        return self._take(self.replica.tick(now_ms))
+        return self._take(effects.then(self.replica.tick(now_ms)))
 
     def to_deadline(self) -> Effects:
         """Time passes until the alarm rings, once."""

@@ -5,6 +5,7 @@ import pytest
 from backend.raft.batches import SnapshotId
 from backend.raft.effects import (
     Append,
+    DeleteBefore,
     Effects,
     InstallSnapshot,
     LeaderAndEpoch,
@@ -196,6 +197,9 @@ def test_a_snapshot_is_fetched_in_pieces_and_takes_the_place_of_the_log() -> Non
     assert script.effects.high_watermark == 20
     assert script.requests(FetchRequest) == [(2, kit.fetch(1, 3, 20, 2, high_watermark=20))]
     assert script.replica.log_start_offset == 20
+    script.respond(script.to(2), kit.fetched(2, 3, kit.log_batch(20, 3), high_watermark=21))
+    script.snapshot(21, 3)
+    assert script.persisted() == (DeleteBefore(SNAPSHOT),)
 
 
 def test_a_snapshot_goes_on_where_it_stopped() -> None:

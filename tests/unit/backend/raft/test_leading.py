@@ -68,6 +68,15 @@ def test_a_record_is_committed_once_a_majority_has_it() -> None:
     assert script.replica.high_watermark == 3
 
 
+def test_half_of_the_voters_is_no_majority() -> None:
+    script = Script(voters=4).elected(2, 3)
+    script.propose(1)
+    script.acknowledge(2)
+    assert script.replica.high_watermark == -1
+    script.acknowledge(3, 1)
+    assert script.replica.high_watermark == 1
+
+
 def test_an_observer_that_has_a_record_does_not_commit_it() -> None:
     script = leader()
     for observer in (100, 101, 102):
@@ -274,6 +283,52 @@ def test_an_answer_to_an_older_question_confirms_no_read() -> None:
     assert script.reads() == ()
 
 
+def test_an_answer_to_an_earlier_round_confirms_no_read() -> None:
+    script = committed_leader()
+    script.read_index(7)
+    earlier = script.to(3)
+    script.respond(script.to(2), kit.begun(1, 1))
+    assert [read.handle for read in script.reads()] == [7]
+    script.read_index(8)
+    script.respond(earlier, kit.begun(1, 1))
+    assert script.reads() == ()
+    script.respond(script.to(3), kit.begun(1, 1))
+    assert [read.handle for read in script.reads()] == [8]
+
+
+def test_a_voter_that_has_answered_a_round_is_asked_no_more_nor_anybody_when_it_is_over() -> None:
+    script = leader(5)
+    script.acknowledge(2)
+    script.acknowledge(3)
+    script.read_index(7)
+    script.respond(script.to(2), kit.begun(1, 1))
+    for voter in (3, 4, 5):
+        script.fail(script.to(voter))
+    script.at(script.now_ms + 20)
+    assert [to for to, _ in script.asked_to_begin()] == [3, 4, 5]
+    script.respond(script.to(3), kit.begun(1, 1))
+    assert [read.handle for read in script.reads()] == [7]
+    for voter in (4, 5):
+        script.fail(script.to(voter))
+    script.at(script.now_ms + 20)
+    assert script.asked_to_begin() == []
+
+
+def test_a_slow_round_asks_again_only_whom_it_has_not_heard() -> None:
+    script = leader(5)
+    for voter in (2, 3, 4, 5):
+        script.acknowledge(voter)
+    script.read_index(7)
+    script.respond(script.to(2), kit.begun(1, 1))
+    asked: list[int] = []
+    for now_ms in range(1600, 3700, 100):
+        script.at(now_ms)
+        asked += [to for to, _ in script.asked_to_begin()]
+        for voter in (2, 3, 4, 5):
+            script.acknowledge(voter)
+    assert asked == [3, 4, 5]
+
+
 def test_a_fetch_confirms_no_read() -> None:
     script = committed_leader()
     script.read_index(7)
@@ -347,8 +402,9 @@ def test_the_only_voter_confirms_reads_alone() -> None:
 
 def test_reads_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reads, "READS_WAITING_MAX", 2)
-    script = leader()
+    script = committed_leader()
     for handle in (1, 2):
+        # The first has a round, the second waits for the next.
         script.read_index(handle)
         assert script.reads() == ()
     script.read_index(3)
