@@ -97,6 +97,7 @@ def test_a_late_fetch_takes_nothing_back() -> None:
     script.propose(1)
     script.acknowledge(2)
     script.acknowledge(2, 1)
+    assert script.replica.describe(script.now_ms).voters[1].log_end_offset == 2
     script.propose(1)
     script.acknowledge(3, 3)
     assert script.replica.high_watermark == 3
