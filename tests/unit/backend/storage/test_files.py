@@ -34,11 +34,22 @@ import sys
 from pathlib import Path
 from backend.storage.errors import WrongDirectory
 from tests.unit.backend.storage.test_files import opened
-try:
-    opened(Path(sys.argv[1]))
-except WrongDirectory as error:
-    print(error)
+for _ in sys.stdin:
+    try:
+        opened(Path(sys.argv[1]))
+        print("entered", flush=True)
+    except WrongDirectory as error:
+        print(error, flush=True)
 """
+
+
+def tries(other: "subprocess.Popen[str]") -> str:
+    """What becomes of it when the other process tries to enter."""
+    assert other.stdin is not None
+    assert other.stdout is not None
+    other.stdin.write("try\n")
+    other.stdin.flush()
+    return other.stdout.readline()
 
 
 def opened(directory: Path) -> FileStorage:
@@ -108,10 +119,12 @@ def test_another_owner_is_refused_and_leaves_the_lock(directory: Path) -> None:
 def test_a_second_process_is_kept_out(directory: Path) -> None:
     storage = opened(directory)
     command = [sys.executable, "-c", ENTERER, str(directory)]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert told.stdout == (f"{directory} is in use by another process. End it, or give this node another data_dir.\n")
-    storage.close()
-    assert subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout == ""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert (
+            tries(other) == f"{directory} is in use by another process. End it, or give this node another data_dir.\n"
+        )
+        storage.close()
+        assert tries(other) == "entered\n"
 
 
 def test_a_killed_process_loses_nothing_that_it_synced(directory: Path) -> None:
