@@ -83,7 +83,9 @@ class Log:
             self._segments.append(Segment.create(disk, 0))
         if checkpoint != self._epochs:
             save_epochs(disk, self._epochs)
-        self.sync()
+        # What was found may be only in the kernel's memory, left there by a process that was killed.
+        self._segments[-1].file.sync()
+        self._point.rise(self.end_offset)
 
     @property
     def start_offset(self) -> int:

@@ -35,6 +35,20 @@ def synced() -> MemoryStorage:
     return storage
 
 
+def kills(order: Callable[[MemoryStorage], None]) -> Iterator[MemoryStorage]:
+    """What is found when the process is killed at such a point, and the machine goes on."""
+    for fuse in range(1000):
+        storage = synced()
+        storage.disk.fuse = fuse
+        try:
+            order(storage)
+        except PowerLost:
+            storage.disk.fuse = None
+            yield MemoryStorage(storage.disk, segment_bytes=SEGMENT_BYTES)
+        else:
+            break
+
+
 def losses(order: Callable[[MemoryStorage], None]) -> Iterator[MemoryStorage]:
     """What is found after a restart, for each point at which power may fail while an order is carried out."""
     for keep in SURVIVALS:
@@ -120,6 +134,24 @@ def test_a_snapshot_of_our_own_is_there_before_the_log_is_shortened() -> None:
 def test_a_vote_is_the_old_or_the_new() -> None:
     found = {storage.election() for storage in losses(lambda storage: storage.save_election(VOTE))}
     assert found == {VOTE, ElectionState(leader_epoch=5)}
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        lambda storage: storage.append([*run(11, 13, 3), *run(13, 16, 5)]),
+        lambda storage: storage.truncate(5),
+        lambda storage: storage.save_election(VOTE),
+        replacing(SnapshotId(end_offset=9, epoch=5)),
+        replacing(SnapshotId(end_offset=100, epoch=5)),
+    ],
+    ids=["append", "truncate", "vote", "install", "install ahead"],
+)
+def test_what_is_found_after_a_kill_is_durable(order: Callable[[MemoryStorage], None]) -> None:
+    for found in kills(order):
+        before = content(found), found.election(), found.latest_snapshot, found.epochs
+        again = found.crash()
+        assert (content(again), again.election(), again.latest_snapshot, again.epochs) == before
 
 
 def test_a_first_start_may_fail_anywhere() -> None:

@@ -65,6 +65,29 @@ def test_reads_find_their_place_in_a_long_segment() -> None:
         assert storage.read(offset, EVERYTHING, 1) == (batches[offset],)
 
 
+def test_reads_find_their_place_after_a_truncation() -> None:
+    storage = MemoryStorage()
+    storage.save_election(ELECTION)
+    storage.append(run(0, 1000))
+    storage.truncate(300)
+    longer = run(300, 900, value=b"a longer value than before")
+    storage.append(longer)
+    for offset in range(300, 900, 7):
+        assert storage.read(offset, EVERYTHING, 1) == (longer[offset - 300],)
+
+
+def test_an_epoch_that_lost_its_records_is_forgotten(storage: MemoryStorage) -> None:
+    storage.append(run(0, 2, 2))
+    storage.sync()
+    storage.append(run(2, 3, 5))
+    storage = storage.crash()
+    assert storage.epochs == (EpochStart(epoch=2, start_offset=0),)
+    # The next leader had more of epoch 2.
+    storage.append(run(2, 4, 2))
+    storage.sync()
+    assert content(storage.crash()) == run(0, 4, 2)
+
+
 def test_what_does_not_follow_is_not_written(storage: MemoryStorage) -> None:
     storage.append(run(0, 2, 3))
     other = batch(2, 3)
