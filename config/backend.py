@@ -44,7 +44,7 @@ class Node(Section):
     listen: Address | None = None
     """Address of a broker's port for clients; required for brokers."""
     controller_listen: Address | None = None
-    """Address of a controller in the quorum, as DescribeQuorum tells it; required for controllers."""
+    """Address at which other nodes and Kafka's tools reach a controller; required for controllers."""
     advertised_host: ReachableHost | None = None
     """Host that clients are told to connect to; null takes that of `listen`."""
     replay_delay_ms: Annotated[int, Whole(0, HOUR_MS)] = 0
@@ -118,7 +118,7 @@ class BackendConfig(Section):
     cluster_id: Text
     """Cluster id, as clients see it; required."""
     data_dir: File | None = None
-    """Directory for the metadata log; null keeps it in memory."""
+    """Directory with one folder for each node's log and snapshots; null keeps them in memory."""
     local: Annotated[tuple[NodeId, ...], Entries(1, 100), SPLIT_AT_COMMAS] | None = None
     """Ids of the nodes that this process runs; null for all."""
     noop_interval_ms: Annotated[int, Whole(0, HOUR_MS)] = 500
@@ -126,7 +126,7 @@ class BackendConfig(Section):
     state_wait_ms: Annotated[int, Whole(0, 300_000)] = 3000
     """Time that a broker waits for the token of a request before STALE_METADATA; 0 answers at once."""
     read_consistency: ReadConsistency = "local"
-    """What reads without a token show: what the broker has, or all that was committed before."""
+    """What reads without a token show: what the broker has, or all that was committed before they came."""
     nodes: Annotated[tuple[Node, ...], Entries(1, 100)]
     quorum: Quorum = Quorum()
     defaults: Defaults = Defaults()

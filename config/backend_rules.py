@@ -77,7 +77,28 @@ def backend_faults(config: BackendConfig) -> Iterator[Broken]:
         if node.id in seen:
             yield ("nodes", index, "id"), "must be unique among the nodes"
         seen.add(node.id)
+    yield from _local_faults(config)
     yield from _port_faults(config)
+
+
+def _local_faults(config: BackendConfig) -> Iterator[Broken]:
+    """The nodes of a process are nodes of the file, and what is spread over processes is durable and reachable."""
+    if config.local is None:
+        return
+    known = {node.id for node in config.nodes}
+    for index, node_id in enumerate(config.local):
+        if node_id not in known:
+            yield ("local", index), "must be the id of a node"
+        if node_id in config.local[:index]:
+            yield ("local", index), "must not name a node twice"
+    controllers = {node.id for node in config.nodes if "controller" in node.roles}
+    if controllers <= set(config.local):
+        return
+    if config.data_dir is None and controllers & set(config.local):
+        yield ("data_dir",), "required where controllers run in several processes: a voter must not forget its vote"
+    for index, node in enumerate(config.nodes):
+        if node.controller_listen is not None and node.controller_listen.is_wildcard:
+            yield ("nodes", index, "controller_listen"), "must be an address that the other processes can connect to"
 
 
 def _port_faults(config: BackendConfig) -> Iterator[Broken]:

@@ -34,11 +34,6 @@ _TABLE: Final[Mapping[str, tuple[Plain, ...]]] = {
 }
 
 _BACKEND_TABLE: Final[Mapping[str, tuple[Plain, ...]]] = {
-    "data_dir": (None,),
-    "local": (None,),
-    "quorum.election_timeout_ms": (1000,),
-    "quorum.fetch_timeout_ms": (2000,),
-    "read_consistency": ("local",),
     "admin.token_file": (None,),
 }
 

@@ -7,6 +7,7 @@ replacing one reference. Knows no request and no answer; see `controller` and `r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self, assert_never, final
 
@@ -91,6 +92,21 @@ class Image:
             features=HashTrieMap(),
         )
 
+    @classmethod
+    def loaded(cls, cluster_id: str, records: Iterable[Record], *, highest_offset: int, highest_epoch: int) -> Image:
+        """The image that a snapshot's records make, at the offset and epoch of the snapshot.
+
+        Raises:
+            ReplayError: A record does not fit.
+        """
+        delta = _Delta(cls.empty(cluster_id))
+        for number, record in enumerate(records):
+            try:
+                delta.replay(record)
+            except ReplayError as error:
+                raise ReplayError(f"{type(record).__name__}, number {number} of a snapshot: {error}") from None
+        return delta.apply(highest_offset, highest_epoch)
+
     def apply(self, batch: Batch) -> Image:
         """The image after the next batch of the log; this one stays as it is. A batch without records changes nothing.
 
@@ -110,7 +126,7 @@ class Image:
                 delta.replay(record)
             except ReplayError as error:
                 raise ReplayError(f"{type(record).__name__} at offset {offset}: {error}") from None
-        return delta.apply(batch)
+        return delta.apply(batch.last_offset, batch.leader_epoch)
 
 
 @final
@@ -162,11 +178,11 @@ class _Delta:
             case _:
                 assert_never(record)
 
-    def apply(self, batch: Batch) -> Image:
+    def apply(self, highest_offset: int, highest_epoch: int) -> Image:
         return replace(
             self._image,
-            highest_offset=batch.last_offset,
-            highest_epoch=batch.leader_epoch,
+            highest_offset=highest_offset,
+            highest_epoch=highest_epoch,
             topics=self._topics.apply() if self._topics_changed else self._image.topics,
             cluster=self._cluster,
             configs=self._configs,

@@ -3,6 +3,7 @@
     1  decode
     2  another cluster's id                    -> INCONSISTENT_CLUSTER_ID
     3  a token above the image                 -> wait, or STALE_METADATA
+       no token, but reads are linearizable    -> take a head that is confirmed from now on for the token
     4  build the answer, then read the position, then write it into the header
 
 Point 4 in that order: the position may be newer than the answer, never older, or the token would claim less than the
@@ -10,7 +11,6 @@ answer shows. Knows the images, the controller and the quorum as values and inte
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -23,13 +23,15 @@ from backend.metadata.reads import answer as read_answer
 from backend.metadata.records import Record
 from backend.metadata.refusals import refuse
 from backend.metadata.writes import WriteRequest
-from backend.net.controller import ActiveController
+from backend.net.active_controller import ActiveController
+from backend.net.api_versions import api_versions, unsupported_api_versions
+from backend.net.controller_channel import NoController
 from backend.net.listener import Unserved
-from backend.net.offers import FEATURES, OFFERS, AnsweredBy, api_versions_rows
+from backend.net.offers import OFFERS, AnsweredBy, api_versions_rows
 from backend.net.publication import Publication
 from backend.net.quorum_answers import describe_quorum
 from backend.net.security import OPEN, Security
-from backend.net.state_check import EFFECTIVE_APIS, MESSAGES, STALE_METADATA, Verdict, judge
+from backend.net.state_check import EFFECTIVE_APIS, GATED_APIS, MESSAGES, STALE_METADATA, Verdict, judge
 from backend.raft.interfaces import HeadUnconfirmed, Observer
 from codec import CodecError, encode_response
 from codec.api_keys import ApiKey
@@ -46,8 +48,6 @@ from codec.headers import (
 from codec.registry import request_table
 
 NO_OFFSET: Final = -1
-_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.\-]*[a-zA-Z0-9])?")
-"""What a client may call itself (KIP-511)."""
 
 Body = Mapping[str, Any]
 Read = Callable[[int, int, Body, Reader], dict[str, Any]]
@@ -80,6 +80,7 @@ class Apis:
     Args:
         state_wait_ms: how long a request may wait for its token; 0 answers at once.
         security: who may do what.
+        linearizable: whether reads without a token show all that was committed before they came.
         read: makes the answers that come from the image.
     """
 
@@ -92,6 +93,7 @@ class Apis:
         *,
         state_wait_ms: int,
         security: Security = OPEN,
+        linearizable: bool = False,
         read: Read = read_answer,
     ) -> None:
         self._identity = identity
@@ -100,6 +102,7 @@ class Apis:
         self._controller = controller
         self._state_wait_ms = state_wait_ms
         self._security = security
+        self._linearizable = linearizable
         self._read = read
 
     def check_version(self, api_key: int, api_version: int) -> None:
@@ -125,7 +128,7 @@ class Apis:
         """
         api_key, api_version, correlation_id = peek_request(payload)
         if api_key == ApiKey.API_VERSIONS and not 0 <= api_version <= OFFERS[api_key].last:
-            return _unsupported_api_versions(correlation_id)
+            return unsupported_api_versions(correlation_id)
         self.check_version(api_key, api_version)
         header, at = read_request_header(payload)
         # As Kafka does, ignore what comes after the body: librdkafka's Metadata request has three bytes too many.
@@ -135,8 +138,11 @@ class Apis:
         if error := await self._refusal(header, arrival):
             response = refuse(api_key, api_version, request, error, MESSAGES[error])
         else:
-            response, covered = await self._respond(OFFERS[api_key].answered_by, header, request, client)
-        body = _encoded(api_key, api_version, response)
+            try:
+                response, covered = await self._respond(OFFERS[api_key].answered_by, header, request, client)
+            except NoController as timeout:
+                response = refuse(api_key, api_version, request, ErrorCode.REQUEST_TIMED_OUT, str(timeout))
+        body = encoded(api_key, api_version, response)
         # Not before the body is complete: see the module.
         position = ConsistencyState(
             cluster_id=self._identity.cluster_id, consistency_token=max(self._publication.offset, covered)
@@ -148,6 +154,10 @@ class Apis:
         """The error that the request's ConsistencyState leads to; 0 if it may be answered."""
         state = header.consistency_state
         publication = self._publication
+        if self._linearizable and header.api_key in GATED_APIS and (state is None or state.consistency_token < 0):
+            if state is not None and state.cluster_id not in (None, self._identity.cluster_id):
+                return ErrorCode.INCONSISTENT_CLUSTER_ID
+            return await self._catch_up(header.api_key, arrival + self._state_wait_ms / 1000)
         read = publication.acting if header.api_key in EFFECTIVE_APIS else publication.image
         verdict = judge(state, header.api_key, self._identity.cluster_id, read.highest_offset)
         if verdict is Verdict.GO_ON or state is None:
@@ -160,6 +170,17 @@ class Apis:
         reach = publication.reach_effect if header.api_key in EFFECTIVE_APIS else publication.reach
         reached = await self._reaches(token, reach(token), arrival + self._state_wait_ms / 1000)
         return ErrorCode.NONE if reached else STALE_METADATA
+
+    async def _catch_up(self, api_key: int, deadline: float) -> int:
+        """Wait until the image has all that was committed when this was called (KIP-650); 0 once it has."""
+        reach = self._publication.reach_effect if api_key in EFFECTIVE_APIS else self._publication.reach
+        try:
+            async with asyncio.timeout_at(deadline):
+                head = await self._observer.confirmed_head()
+                await reach(head.offset)
+        except (TimeoutError, HeadUnconfirmed):
+            return ErrorCode.REQUEST_TIMED_OUT
+        return ErrorCode.NONE
 
     async def _reaches(self, token: int, reached: asyncio.Future[None], deadline: float) -> bool:
         """Whether the broker gets to `token` in time; False at once when the log does not reach that far."""
@@ -208,11 +229,12 @@ class Apis:
                 refused = refused_at_the_door(header.api_key, header.api_version, request, access)
                 if refused is not None:
                     return refused, NO_OFFSET
-                state = self._controller.describe()
+                state = await self._controller.describe()
                 response = describe_quorum(request, state, self._identity.controllers)
                 return response, state.high_watermark - 1
             case AnsweredBy.HERE:
-                return self._api_versions(header.api_version, request), NO_OFFSET
+                image = self._publication.image
+                return api_versions(header.api_version, request, api_versions_rows(), image), NO_OFFSET
 
     def _reader(self, client: Client) -> Reader:
         return Reader(
@@ -226,33 +248,8 @@ class Apis:
             static_configs=self._identity.static_configs,
         )
 
-    def _api_versions(self, api_version: int, request: Body) -> dict[str, Any]:
-        """ApiVersions; as on a KRaft broker of Kafka, the epoch of the finalized features is the image's offset."""
-        if api_version >= 3 and not all(
-            _SOFTWARE.fullmatch(request[name]) for name in ("client_software_name", "client_software_version")
-        ):
-            return {"error_code": ErrorCode.INVALID_REQUEST}
-        image = self._publication.image
-        return {
-            "error_code": ErrorCode.NONE,
-            "api_keys": list(api_versions_rows()),
-            "supported_features": [
-                {
-                    "name": feature.name,
-                    "min_version": feature.min_supported_version,
-                    "max_version": feature.max_supported_version,
-                }
-                for feature in FEATURES
-            ],
-            "finalized_features_epoch": image.highest_offset,
-            "finalized_features": [
-                {"name": name, "max_version_level": level, "min_version_level": level}
-                for name, level in sorted(image.features.items())
-            ],
-        }
 
-
-def _encoded(api_key: int, api_version: int, response: Body) -> bytes:
+def encoded(api_key: int, api_version: int, response: Body) -> bytes:
     """The bytes of the body.
 
     Raises:
@@ -262,11 +259,3 @@ def _encoded(api_key: int, api_version: int, response: Body) -> bytes:
         return encode_response(api_key, api_version, response)
     except CodecError as error:
         raise Unserved(f"the answer cannot be encoded: {error}") from error
-
-
-def _unsupported_api_versions(correlation_id: int) -> bytes:
-    """The answer of v0 that lets a client choose another version of ApiVersions (KIP-511)."""
-    offer = OFFERS[ApiKey.API_VERSIONS]
-    row = {"api_key": int(ApiKey.API_VERSIONS), "min_version": offer.first, "max_version": offer.last}
-    body = encode_response(ApiKey.API_VERSIONS, 0, {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": [row]})
-    return encode_response_header(ResponseHeader(correlation_id=correlation_id), ApiKey.API_VERSIONS, 0) + body

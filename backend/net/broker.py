@@ -1,9 +1,9 @@
 """One broker: an observer of the metadata log that registers, keeps its session alive, and publishes what it replays.
 
-    quorum --fetch--> ReplayQueue --when due--> Publication --image--> Apis --> Listener
+    log --fetch--> ReplayQueue --when due--> Publication --image--> Apis --> Listener
 
 The knobs `replay_delay_ms`, `paused` and `publish_delay_ms` may be turned at any time, so lag is a matter of one
-assignment; a broker that starts catches up without delay first. Knows the quorum and the controller by their interfaces
+assignment; a broker that starts catches up without delay first. Knows the log and the controller by their interfaces
 only.
 """
 
@@ -11,20 +11,23 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
 from backend.metadata.image import Image
 from backend.metadata.records import Batch, BrokerEndpoint, Record
+from backend.net.active_controller import ActiveController, NotRegistered, Registration, StaleBrokerEpoch
 from backend.net.apis import Apis, Identity
-from backend.net.controller import ActiveController, Registration, new_uuid
+from backend.net.controller import new_uuid
+from backend.net.controller_channel import NoController
 from backend.net.listener import Listener
 from backend.net.offers import FEATURES
 from backend.net.publication import Publication
 from backend.net.replay import NO_DELAY, Delay, ReplayQueue
 from backend.net.security import OPEN, PROTOCOLS, Security
 from backend.net.session import Session
+from backend.net.snapshots import Snapshots
 from backend.raft.interfaces import Observer
 
 log = logging.getLogger("tidegate.broker")
@@ -34,6 +37,8 @@ WAITING_RECORDS_MAX: Final = 10_000
 """Records that wait for their replay before a broker stops fetching; the log keeps the rest for it."""
 HEARTBEAT_INTERVAL_MS: Final = 2000
 """Kafka's `broker.heartbeat.interval.ms`."""
+LEAVE_TIMEOUT_S: Final = 2.0
+"""How long a broker that stops tries to say so."""
 
 
 @final
@@ -46,6 +51,7 @@ class BrokerSettings:
         advertised_host: what clients are told instead of `host`.
         state_wait_ms: how long a request may wait for its token.
         security: what clients must speak and show, and what they may do.
+        linearizable: whether reads without a token show all that was committed before they came.
     """
 
     identity: Identity
@@ -54,22 +60,33 @@ class BrokerSettings:
     advertised_host: str
     state_wait_ms: int
     security: Security = OPEN
+    linearizable: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """What a broker hangs on while it runs.
+
+    Attributes:
+        log: its replica's; closed when the broker stops.
+        controller: whoever leads.
+        snapshots: shorten that log; None where the controller of the same node does it.
+    """
+
+    log: Observer[Record, Image]
+    controller: ActiveController
+    snapshots: Snapshots | None
 
 
 @final
 class Broker:
     """See the module. `open` binds the port, `start` makes it serve, `stop` ends it; it may be started again."""
 
-    def __init__(
-        self,
-        settings: BrokerSettings,
-        observe: Callable[[int], Observer[Record, Image]],
-        controller: ActiveController,
-    ) -> None:
+    def __init__(self, settings: BrokerSettings, attach: Callable[[], Awaitable[Attachment]]) -> None:
         self.node_id = settings.identity.node_id
         self._settings = settings
-        self._observe = observe
-        self._controller = controller
+        self._attach = attach
         self._port = settings.port
         self._log_dir = new_uuid()
         self._replay_delay = NO_DELAY
@@ -77,6 +94,7 @@ class Broker:
         self._paused = False
         self._serving = False
         self._epoch = -1
+        self._incarnation_id = new_uuid()
         self._run: _Run | None = None
 
     # Knobs
@@ -146,7 +164,7 @@ class Broker:
         listener = Listener(settings.host, self._port)
         self._port = listener.port
         publication = Publication(Image.empty(settings.identity.cluster_id))
-        self._run = _Run(listener, publication, self._observe(self.node_id))
+        self._run = _Run(listener, publication)
 
     async def start(self, on_failure: Callable[[str, BaseException], None]) -> None:
         """Register, catch up, get unfenced, serve; returns when clients are accepted.
@@ -158,42 +176,28 @@ class Broker:
             self.open()
         run = self._run
         assert run is not None, "it was opened"
-        run.spawn(run.fetch(), f"broker {self.node_id}: fetch", on_failure)
-        run.spawn(run.replay(), f"broker {self.node_id}: replay", on_failure)
-        host, port = self.address
-        self._epoch = await self._controller.register(
-            Registration(
-                broker_id=self.node_id,
-                incarnation_id=new_uuid(),
-                end_points=(
-                    BrokerEndpoint(
-                        name=self._settings.identity.listener_name,
-                        host=host,
-                        port=port,
-                        security_protocol=PROTOCOLS[self._settings.security.protocol],
-                    ),
-                ),
-                log_dir=self._log_dir,
-                features=FEATURES,
-            )
-        )
+        attachment = run.attachment = await self._attach()
+        run.spawn(run.fetch(attachment.log), f"broker {self.node_id}: fetch", on_failure)
+        run.spawn(run.replay(attachment), f"broker {self.node_id}: replay", on_failure)
+        self._incarnation_id = new_uuid()
+        await self._register(attachment.controller)
         await run.publication.reach(self._epoch)
-        unfenced_at = await self._beat(run)
-        await run.publication.reach(unfenced_at)
+        await self._come_in(run, attachment.controller)
         security = self._settings.security
         apis = Apis(
             self._settings.identity,
             run.publication,
-            run.observer,
-            self._controller,
+            attachment.log,
+            attachment.controller,
             state_wait_ms=self._settings.state_wait_ms,
             security=security,
+            linearizable=self._settings.linearizable,
         )
         await run.listener.serve(lambda peer: Session(apis, security, run.publication, peer), security.tls)
-        run.spawn(self._keep_session(run), f"broker {self.node_id}: heartbeat", on_failure)
+        run.spawn(self._keep_session(run, attachment.controller), f"broker {self.node_id}: heartbeat", on_failure)
         self._serving = True
         self._turn()
-        log.info("broker %d serves %s:%d", self.node_id, host, port)
+        log.info("broker %d serves %s:%d", self.node_id, *self.address)
 
     async def stop(self, *, leave: bool = True) -> None:
         """End it. With `leave` its controller is told, and moves what it led; without, it just falls silent."""
@@ -201,29 +205,75 @@ class Broker:
         if run is None:
             return
         was_serving, self._serving = self._serving, False
-        if leave and was_serving:
-            await self._controller.heartbeat(self.node_id, self._epoch, run.publication.offset, leaving=True)
+        if leave and was_serving and run.attachment is not None:
+            controller = run.attachment.controller
+            with contextlib.suppress(TimeoutError, NoController, NotRegistered, StaleBrokerEpoch):
+                async with asyncio.timeout(LEAVE_TIMEOUT_S):
+                    await controller.heartbeat(self.node_id, self._epoch, run.publication.offset, leaving=True)
         await run.close()
 
-    async def _beat(self, run: "_Run") -> int:
-        """One heartbeat; returns the offset at which the broker is as the answer says."""
-        answer = await self._controller.heartbeat(self.node_id, self._epoch, run.publication.offset, leaving=False)
-        return answer.offset
+    async def _register(self, controller: ActiveController) -> None:
+        """Register this process, however long it takes until there is a controller."""
+        host, port = self.address
+        registration = Registration(
+            broker_id=self.node_id,
+            incarnation_id=self._incarnation_id,
+            end_points=(
+                BrokerEndpoint(
+                    name=self._settings.identity.listener_name,
+                    host=host,
+                    port=port,
+                    security_protocol=PROTOCOLS[self._settings.security.protocol],
+                ),
+            ),
+            log_dir=self._log_dir,
+            features=FEATURES,
+        )
+        while True:
+            try:
+                self._epoch = await controller.register(registration)
+                return
+            except NoController as error:
+                log.warning("broker %d cannot register: %s", self.node_id, error)
 
-    async def _keep_session(self, run: "_Run") -> None:
+    async def _come_in(self, run: "_Run", controller: ActiveController) -> None:
+        """Send heartbeats until the broker's own image says that it is not fenced."""
+        while True:
+            with contextlib.suppress(NoController):
+                await controller.heartbeat(self.node_id, self._epoch, run.publication.offset, leaving=False)
+            shown = run.publication.image.cluster.brokers.get(self.node_id)
+            if shown is not None and shown.broker_epoch == self._epoch and not shown.fenced:
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HEARTBEAT_INTERVAL_MS / 1000):
+                    await run.publication.reach(run.publication.offset + 1)
+
+    async def _keep_session(self, run: "_Run", controller: ActiveController) -> None:
+        """Send heartbeats for ever.
+
+        Raises:
+            StaleBrokerEpoch: Another process has registered with this id.
+        """
         while True:
             await asyncio.sleep(HEARTBEAT_INTERVAL_MS / 1000)
-            await self._beat(run)
+            try:
+                await controller.heartbeat(self.node_id, self._epoch, run.publication.offset, leaving=False)
+            except NoController as error:
+                log.warning("broker %d: heartbeat: %s", self.node_id, error)
+            except NotRegistered:
+                await self._register(controller)
+            except StaleBrokerEpoch:
+                raise StaleBrokerEpoch(f"another process has registered as broker {self.node_id}") from None
 
 
 @final
 class _Run:
     """One life of a broker, from `open` to `stop`."""
 
-    def __init__(self, listener: Listener, publication: Publication, observer: Observer[Record, Image]) -> None:
+    def __init__(self, listener: Listener, publication: Publication) -> None:
         self.listener = listener
         self.publication = publication
-        self.observer = observer
+        self.attachment: Attachment | None = None
         self._queue = ReplayQueue(NO_DELAY)
         self._publish_delay_ms = 0
         self._news = asyncio.Event()
@@ -253,14 +303,17 @@ class _Run:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self.observer.close()
         await self.listener.close()
+        if self.attachment is not None:
+            if self.attachment.snapshots is not None:
+                await self.attachment.snapshots.close()
+            await self.attachment.log.close()
 
-    async def fetch(self) -> None:
+    async def fetch(self, metadata_log: Observer[Record, Image]) -> None:
         """Follow the log; what comes waits in the queue."""
         offset = 0
         while True:
-            fetched = await self.observer.fetch(offset, FETCH_RECORDS_MAX)
+            fetched = await metadata_log.fetch(offset, FETCH_RECORDS_MAX)
             if fetched.snapshot is not None:
                 offset = fetched.snapshot.end_offset
                 self._offer(fetched.snapshot.content)
@@ -273,7 +326,7 @@ class _Run:
                 self._room.clear()
                 await self._room.wait()
 
-    async def replay(self) -> None:
+    async def replay(self, attachment: Attachment) -> None:
         """Publish what is due, all of it as one image, in two steps; the next image waits for the second."""
         while True:
             due = self._queue.take(self._now_ms())
@@ -289,6 +342,8 @@ class _Run:
             while self._publish_delay_ms and (until_ms := shown_ms + self._publish_delay_ms) > self._now_ms():
                 await self._wait(until_ms)
             self.publication.act()
+            if attachment.snapshots is not None:
+                attachment.snapshots.applied(image)
 
     def _offer(self, item: Batch | Image) -> None:
         self._queue.offer(item, self._now_ms(), random.random())

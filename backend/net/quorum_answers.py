@@ -1,9 +1,9 @@
-"""DescribeQuorum's answer (KIP-595, KIP-836, KIP-853) from the quorum's own state. Pure."""
+"""DescribeQuorum (KIP-595, KIP-836, KIP-853): the answer from the quorum's own state, and back. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from backend.raft.interfaces import QuorumState, ReplicaState
+from backend.raft.interfaces import NotLeader, QuorumState, ReplicaState
 from codec.error_codes import ErrorCode
 
 METADATA_TOPIC: Final = "__cluster_metadata"
@@ -32,6 +32,42 @@ def describe_quorum(
     ]
     topics = [{"topic_name": METADATA_TOPIC, "partitions": [_partition(state)]}]
     return {"error_code": ErrorCode.NONE, "error_message": None, "topics": topics, "nodes": nodes}
+
+
+def ask_for_metadata() -> dict[str, Any]:
+    """The body of a request for the metadata partition."""
+    return {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}]}
+
+
+def read_quorum(response: Mapping[str, Any]) -> QuorumState:
+    """The state in an answer to `ask_for_metadata`.
+
+    Raises:
+        NotLeader: Who answers does not lead.
+    """
+    found = [p for topic in response["topics"] for p in topic["partitions"]]
+    if response["error_code"] != ErrorCode.NONE or len(found) != 1 or found[0]["error_code"] != ErrorCode.NONE:
+        raise NotLeader
+    (partition,) = found
+    return QuorumState(
+        leader_id=partition["leader_id"],
+        leader_epoch=partition["leader_epoch"],
+        high_watermark=partition["high_watermark"],
+        voters=_read_replicas(partition["current_voters"]),
+        observers=_read_replicas(partition["observers"]),
+    )
+
+
+def _read_replicas(replicas: Iterable[Mapping[str, Any]]) -> tuple[ReplicaState, ...]:
+    return tuple(
+        ReplicaState(
+            replica_id=replica["replica_id"],
+            log_end_offset=replica["log_end_offset"],
+            last_fetch_timestamp_ms=replica["last_fetch_timestamp"],
+            last_caught_up_timestamp_ms=replica["last_caught_up_timestamp"],
+        )
+        for replica in replicas
+    )
 
 
 def _asks_for_metadata_alone(request: Mapping[str, Any]) -> bool:

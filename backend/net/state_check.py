@@ -42,6 +42,7 @@ EFFECTIVE_APIS: Final = frozenset({ApiKey.DESCRIBE_ACLS, ApiKey.DESCRIBE_DELEGAT
 
 MESSAGES: Final = {
     int(ErrorCode.INCONSISTENT_CLUSTER_ID): "The ConsistencyState of the request names another cluster.",
+    int(ErrorCode.REQUEST_TIMED_OUT): "This broker could not show in time all that was committed before the request.",
     STALE_METADATA: "The metadata of this broker has not reached the token of the request.",
 }
 

@@ -6,13 +6,12 @@ watermark is exclusive, a position (the offset of an image) inclusive, so a brok
 `high_watermark - 1`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar, final
 
 R = TypeVar("R")
 S = TypeVar("S")
-R_contra = TypeVar("R_contra", contravariant=True)
 
 UNKNOWN: Final = -1
 """A high watermark or epoch that is not known; a new leader has no high watermark before it commits in its epoch."""
@@ -106,8 +105,17 @@ class Observer(Protocol[R, S]):
         ...
 
     @property
+    def leader_id(self) -> int:
+        """The leader that this replica knows, `UNKNOWN` for none."""
+        ...
+
+    @property
     def leader_epoch(self) -> int:
         """The latest epoch that this replica has seen; `UNKNOWN` before it has seen one."""
+        ...
+
+    async def find_leader(self) -> int:
+        """The id of the leader, as soon as one is known."""
         ...
 
     async def fetch(self, from_offset: int, records_max: int) -> Fetched[R, S]:
@@ -129,43 +137,49 @@ class Observer(Protocol[R, S]):
         """
         ...
 
-    def close(self) -> None:
-        """Follow no more, and leave the list of observers."""
-        ...
-
-
-class Leader(Protocol[R_contra, S]):
-    """The replica that may write, while it leads."""
-
-    @property
-    def high_watermark(self) -> int:
-        """The end of what is committed, exclusive; `UNKNOWN` before a record of the own epoch is."""
-        ...
-
-    @property
-    def leader_epoch(self) -> int:
-        """The epoch in which it leads."""
-        ...
-
-    async def propose(self, records: Sequence[R_contra]) -> int:
-        """Append records as one batch; returns the offset of the last once all of them are committed.
-
-        One caller at a time: whoever decides on an image must have seen the records of the decision before.
-
-        Raises:
-            ValueError: There are none.
-            NotLeader: Nothing is known of these records; the caller forgets its decisions and follows the log.
-        """
-        ...
-
-    def describe(self) -> QuorumState:
-        """The quorum as of now."""
-        ...
-
-    def compact(self, snapshot: Snapshot[S]) -> None:
-        """Drop the log below a snapshot that holds all of it; observers that are behind get the snapshot.
+    async def compact(self, snapshot: Snapshot[S]) -> int:
+        """Write a snapshot, and drop the log below it; returns the number of its records once it is durable.
 
         Raises:
             ValueError: The snapshot reaches beyond what is committed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Follow no more."""
+        ...
+
+
+class Leader(Observer[R, S], Protocol):
+    """A replica that may lead, and then writes."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether it leads in `leader_epoch`, as far as it knows."""
+        ...
+
+    async def deposed(self, leader_epoch: int) -> None:
+        """Returns once this replica does not lead in that epoch any more."""
+        ...
+
+    def propose(self, records: Sequence[R], *, leader_epoch: int, base_offset: int) -> Awaitable[None]:
+        """Append records as one batch, in the order of the calls; done once they are committed.
+
+        The caller is the only one who writes in that epoch, so it knows the base offset; it may go on to decide, and to
+        propose, before the records are committed. What was proposed before them is committed before them, or is lost
+        with them.
+
+        Raises:
+            ValueError: There are none.
+            NotLeader: Nothing is known of these records; the caller forgets its decisions and follows the log. Raised
+                by the awaitable.
+        """
+        ...
+
+    async def describe(self) -> QuorumState:
+        """The quorum as of some moment after this call, with a high watermark that a majority has confirmed since.
+
+        Raises:
+            NotLeader: This replica does not lead, or not any more.
         """
         ...

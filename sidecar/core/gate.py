@@ -316,6 +316,9 @@ class Gate:
         if self._cluster.doubted or exchange.complaint is Complaint.FOREIGN:
             return None
         request, broker = exchange.request, self._cluster.view.brokers.get(channel.node_id)
+        if self._cluster.is_foreign(request.state):
+            # The broker is to see, and to refuse, what the client has said.
+            return None
         return stamp_of(request.api_key, request.api_version, bound, broker, self._cluster.cluster_id)
 
     def _send(self, exchange: Exchange, channel: Channel, decision: str, seq: Seq, now_ms: float) -> list[Action]:

@@ -1,4 +1,4 @@
-"""`tidegate backend`: a cluster of the Python metadata backend, until SIGTERM or SIGINT."""
+"""`tidegate backend`: nodes of the Python metadata backend, until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from tidegate.cli.exit_codes import USAGE
 def backend(ctx: click.Context, config_file: str) -> None:
     """Run the Python metadata backend.
 
-    It runs all nodes of the file in this process: controllers, and brokers that answer metadata
-    requests and implement ConsistencyState. It keeps no records of topics and serves no groups.
-    It prints one line on standard error once every broker serves. SIGTERM and SIGINT end it with
-    exit code 0.
+    It runs all nodes of the file in this process, or those that `local` names: controllers, which
+    are the voters of a KRaft quorum, and brokers that answer metadata requests and implement
+    ConsistencyState. They keep no records of topics and serve no groups. It prints one line on
+    standard error once its brokers serve. SIGTERM and SIGINT end it with exit code 0; a node that
+    cannot go on, because its disk fails for instance, ends it with 1.
 
     \b
     Example:

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,8 @@ import pytest
 
 from backend import app
 from backend.app import Backend, StartError, embedded, ready_line, settings_of
+from backend.metadata.records import TopicRecord
+from backend.storage.memory import MemoryStorage
 from config.load import load_backend, parse_backend
 
 EXAMPLE: Final = Path(__file__).parents[3] / "config" / "examples" / "backend.yaml"
@@ -25,12 +28,15 @@ def free_port() -> int:
         return port
 
 
-def file_with(port: int, admin: int) -> str:
+def file_with(port: int, admin: int, controller: int | None = None, **keys: str) -> str:
+    more = "\n".join(f"{key}: {value}" for key, value in keys.items())
+    listen = f'listen: "127.0.0.1:{port}", controller_listen: "127.0.0.1:{controller or free_port()}"'
     return f"""
 cluster_id: c
 nodes:
-  - {{id: 1, roles: [controller, broker], listen: "127.0.0.1:{port}", controller_listen: "127.0.0.1:9"}}
+  - {{id: 1, roles: [controller, broker], {listen}}}
 admin: {{bind: "127.0.0.1:{admin}"}}
+{more}
 """
 
 
@@ -105,17 +111,17 @@ async def test_a_port_that_is_taken_ends_the_start_and_leaves_nothing_behind() -
 
 async def test_a_start_that_hangs_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "START_TIMEOUT_S", 0.05)
-    backend = Backend(embedded(controllers=1, brokers=1))
-    await backend.controller._writing.acquire()
+    settings = replace(embedded(controllers=3, brokers=1), local=frozenset({1, 3001}))
     with pytest.raises(StartError, match=r"not ready after 0\.05 s: broker 1 does not serve; the log says more"):
-        await backend.start()
+        await Backend(settings).start()
 
 
 async def test_the_admin_listener_tells_health_and_metrics() -> None:
-    port, admin = free_port(), free_port()
-    async with Backend(settings_of(parse_backend(file_with(port, admin), "f", {}))) as backend:
+    port, admin, controller = free_port(), free_port(), free_port()
+    async with Backend(settings_of(parse_backend(file_with(port, admin, controller), "f", {}))) as backend:
         assert ready_line(backend) == (
-            f"tidegate backend ready: bootstrap 127.0.0.1:{port}, brokers 1=127.0.0.1:{port}, admin 127.0.0.1:{admin}"
+            f"tidegate backend ready: bootstrap 127.0.0.1:{port}, brokers 1=127.0.0.1:{port}, "
+            f"controllers 1=127.0.0.1:{controller}, admin 127.0.0.1:{admin}"
         )
         async with aiohttp.ClientSession(f"http://127.0.0.1:{admin}") as session:
 
@@ -145,8 +151,48 @@ def test_a_process_ends_with_0_on_a_signal() -> None:
         said.append(line)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    asyncio.run(app.serve(parse_backend(file_with(free_port(), free_port()), "f", {}), say))
+    assert asyncio.run(app.serve(parse_backend(file_with(free_port(), free_port()), "f", {}), say)) == 0
     assert said[0].startswith("tidegate backend ready: bootstrap 127.0.0.1:")
+
+
+def test_a_node_that_cannot_go_on_ends_the_process_with_1(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(storage: MemoryStorage) -> None:
+        raise OSError(28, "No space left on device")
+
+    def say(line: str) -> None:
+        monkeypatch.setattr(MemoryStorage, "sync", full)
+
+    config = parse_backend(file_with(free_port(), free_port(), noop_interval_ms="1"), "f", {})
+    assert asyncio.run(app.serve(config, say)) == 1
+    assert "node 1: replica: OSError(28, 'No space left on device')" in caplog.text
+
+
+async def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
+    text = file_with(free_port(), free_port(), data_dir=str(tmp_path))
+    async with Backend(settings_of(parse_backend(text, "f", {}))) as backend:
+        offset = await backend.controller.append([TopicRecord(name="orders", topic_id=bytes([1] * 16))])
+        epoch = backend.controllers[1].epoch
+    async with Backend(settings_of(parse_backend(text, "f", {}))) as backend:
+        image = backend.broker(1).publication.image
+        assert "orders" in image.topics.by_name
+        assert image.highest_offset > offset
+        assert backend.controllers[1].epoch > epoch
+    with pytest.raises(StartError, match=r"meta\.properties.* c\b.*another"):
+        await Backend(settings_of(parse_backend(text.replace("cluster_id: c", "cluster_id: another"), "f", {}))).start()
+
+
+async def test_a_damaged_file_is_named_and_nothing_starts(tmp_path: Path) -> None:
+    text = file_with(free_port(), free_port(), data_dir=str(tmp_path))
+    async with Backend(settings_of(parse_backend(text, "f", {}))):
+        pass
+    (segment,) = (tmp_path / "node-1" / "__cluster_metadata-0").glob("*.log")
+    content = bytearray(segment.read_bytes())
+    content[30] ^= 1
+    segment.write_bytes(content)
+    with pytest.raises(StartError, match=r"00000000000000000000\.log is damaged at byte \d+: "):
+        await Backend(settings_of(parse_backend(text, "f", {}))).start()
 
 
 def test_a_port_that_is_taken_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:

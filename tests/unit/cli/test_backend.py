@@ -27,23 +27,28 @@ def free_port() -> int:
         return port
 
 
-def file_in(folder: Path, port: int, rest: str = "") -> Path:
+def file_in(folder: Path, port: int, rest: str = "", controller: int = 9) -> Path:
     path = folder / "backend.yaml"
-    node = f'{{id: 1, roles: [controller, broker], listen: "127.0.0.1:{port}", controller_listen: "127.0.0.1:9"}}'
+    listen = f'listen: "127.0.0.1:{port}", controller_listen: "127.0.0.1:{controller}"'
+    node = f"{{id: 1, roles: [controller, broker], {listen}}}"
     path.write_text(f"cluster_id: c\nnodes: [{node}]\n{rest}")
     return path
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_it_says_when_it_is_ready_serves_and_ends_with_0(tmp_path: Path, signum: signal.Signals) -> None:
-    port = free_port()
-    command = [sys.executable, "-P", "-m", "tidegate", "backend", "--config", str(file_in(tmp_path, port))]
+    port, controller = free_port(), free_port()
+    config = file_in(tmp_path, port, controller=controller)
+    command = [sys.executable, "-P", "-m", "tidegate", "backend", "--config", str(config)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
             lines = iter(process.stderr.readline, "")
             ready = next((line for line in lines if line.startswith("tidegate backend ready: ")), None)
-            assert ready == f"tidegate backend ready: bootstrap 127.0.0.1:{port}, brokers 1=127.0.0.1:{port}\n"
+            assert ready == (
+                f"tidegate backend ready: bootstrap 127.0.0.1:{port}, brokers 1=127.0.0.1:{port}, "
+                f"controllers 1=127.0.0.1:{controller}\n"
+            )
             answer = ask_once(Address("127.0.0.1", port), API_VERSIONS, ApiVersionsResponse)
             assert answer.finalized_features_epoch > 0
             process.send_signal(signum)

@@ -111,14 +111,18 @@ def test_values_may_come_from_the_environment() -> None:
             ["f.yaml:3: admin.bind: has the port of listen of node 1"],
         ),
         (
-            BOTH + "data_dir: /var/lib/tidegate\nlocal: [1]\nread_consistency: linearizable\n",
+            BOTH + "local: [1, 7, 1]\n",
+            ["f.yaml:3: local[1]: must be the id of a node", "f.yaml:3: local[2]: must not name a node twice"],
+        ),
+        (
+            f"cluster_id: c\nnodes: [{CONTROLLER}, {{id: 3, roles: 'broker, controller', listen: 'h:1', "
+            "controller_listen: '0.0.0.0:2'}]\nlocal: [2]\n",
             [
-                "f.yaml:3: data_dir: not yet supported by this version; leave it out or set `null`",
-                "f.yaml:4: local: not yet supported by this version; leave it out or set `null`",
-                "f.yaml:5: read_consistency: not yet supported by this version; leave it out or set `local`",
+                "f.yaml:1: data_dir: required where controllers run in several processes: a voter must not forget its "
+                "vote",
+                "f.yaml:2: nodes[1].controller_listen: must be an address that the other processes can connect to",
             ],
         ),
-        (BOTH + "local: [1]\n", ["f.yaml:3: local: not yet supported by this version; leave it out or set `null`"]),
         (BOTH + "noop_interval: 5\n", ["f.yaml:3: noop_interval: unknown key; did you mean `noop_interval_ms`?"]),
         (BOTH + "listeners: []\n", ["f.yaml:3: listeners: unknown key"]),
     ],
@@ -137,7 +141,7 @@ def test_no_fault_repeats_a_value() -> None:
         'cluster_id: ["${S}"]\nnodes: [{id: "${S}", roles: "${S}", listen: "${S}"}]\ndata_dir: "${S}"\nlocal: "${S}"\n'
     )
     found = faults(text, S="hunter2")
-    assert len(found) == 7
+    assert len(found) == 5
     assert not [fault for fault in found if "hunter2" in fault]
 
 

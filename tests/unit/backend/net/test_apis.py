@@ -10,12 +10,12 @@ from backend.metadata.image import Image
 from backend.metadata.reads import Reader, answer
 from backend.metadata.records import Batch, NoOpRecord, Record, TopicRecord
 from backend.metadata.writes import WriteRequest
+from backend.net.active_controller import Registration, Written
 from backend.net.apis import Apis, Identity
-from backend.net.controller import HeartbeatAnswer, Registration, Written
 from backend.net.listener import Unserved
 from backend.net.publication import Publication
 from backend.net.state_check import STALE_METADATA
-from backend.raft.interfaces import Fetched, Head, HeadUnconfirmed, QuorumState
+from backend.raft.interfaces import Fetched, Head, HeadUnconfirmed, QuorumState, Snapshot
 from codec import CodecError, decode_response, encode_request
 from codec.api_keys import ApiKey
 from codec.headers import (
@@ -35,6 +35,7 @@ class Log:
     """An observer whose head the test sets: an offset, None for one that cannot be had, or a future to wait for."""
 
     high_watermark = 0
+    leader_id = 3001
     leader_epoch = 1
 
     def __init__(self) -> None:
@@ -53,7 +54,13 @@ class Log:
             raise HeadUnconfirmed
         return Head(high_watermark=self.head_offset + 1, leader_epoch=1)
 
-    def close(self) -> None:
+    async def find_leader(self) -> int:
+        raise AssertionError("nobody looks for it here")
+
+    async def compact(self, snapshot: Snapshot[Image]) -> int:
+        raise AssertionError("nobody compacts here")
+
+    async def close(self) -> None:
         raise AssertionError("nobody closes it here")
 
 
@@ -68,12 +75,10 @@ class Leader:
     async def register(self, registration: Registration) -> int:
         raise AssertionError("nobody registers here")
 
-    async def heartbeat(
-        self, broker_id: int, broker_epoch: int, image_offset: int, *, leaving: bool
-    ) -> HeartbeatAnswer:
+    async def heartbeat(self, broker_id: int, broker_epoch: int, image_offset: int, *, leaving: bool) -> bool:
         raise AssertionError("nobody beats here")
 
-    def describe(self) -> QuorumState:
+    async def describe(self) -> QuorumState:
         return QuorumState(leader_id=3001, leader_epoch=1, high_watermark=61, voters=(), observers=())
 
 

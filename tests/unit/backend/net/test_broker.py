@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Final
 
 import pytest
 
+from backend import app
 from backend.app import Backend, embedded
 from backend.metadata.image import Image
-from backend.metadata.records import Batch, NoOpRecord
+from backend.metadata.records import Batch, NoOpRecord, UnregisterBrokerRecord
 from backend.net import broker as broker_module
-from backend.net import controller as controller_module
-from backend.net.controller import HeartbeatAnswer
+from backend.net import snapshots as snapshots_module
+from backend.net.active_controller import Registration
 from backend.net.replay import Delay
+from backend.storage.memory import MemoryStorage
 
 TIMEOUT_S: Final = 20
 
@@ -26,9 +29,7 @@ async def cluster() -> AsyncIterator[Backend]:
 
 async def commit(cluster: Backend, records: int = 1) -> int:
     """Commit NoOps by hand; returns the offset of the last."""
-    async with cluster.controller._writing:
-        await cluster.controller._commit([NoOpRecord()] * records)
-    return cluster.head_offset
+    return await cluster.controller.append([NoOpRecord()] * records)
 
 
 async def reach(cluster: Backend, node_id: int, offset: int, *, effect: bool = False) -> None:
@@ -94,21 +95,29 @@ async def test_what_is_shown_is_in_effect_later_and_the_next_image_waits_for_tha
     assert cluster.broker(2).publish_delay_ms == 0
 
 
-async def test_a_broker_that_is_far_behind_stops_fetching_and_catches_up_from_a_snapshot(
-    cluster: Backend, monkeypatch: pytest.MonkeyPatch
+async def test_a_broker_that_is_far_behind_stops_reading_and_catches_up_from_a_snapshot(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(broker_module, "WAITING_RECORDS_MAX", 5)
-    monkeypatch.setattr(broker_module, "FETCH_RECORDS_MAX", 2)
-    monkeypatch.setattr(controller_module, "SNAPSHOT_RECORDS", 50)
-    cluster.broker(2).paused = True
-    for _ in range(100):
-        offset = await commit(cluster)
-        await reach(cluster, 1, offset)
-    observers = {replica.replica_id: replica.log_end_offset for replica in cluster.quorum.describe().observers}
-    assert observers[2] < cluster.quorum._log.log_start_offset
-    cluster.broker(2).paused = False
-    await reach(cluster, 2, offset)
-    assert image_of(cluster, 2) == image_of(cluster, 1)
+    monkeypatch.setattr(snapshots_module, "SNAPSHOT_RECORDS", 50)
+    monkeypatch.setattr(app, "MemoryStorage", partial(MemoryStorage, segment_bytes=1000))
+    async with Backend(embedded(controllers=1, brokers=2, noop_interval_ms=0)) as cluster:
+        await cluster.broker(2).stop()
+        for _ in range(100):
+            await reach(cluster, 1, await commit(cluster, 2))
+        monkeypatch.setattr(broker_module, "WAITING_RECORDS_MAX", 5)
+        monkeypatch.setattr(broker_module, "FETCH_RECORDS_MAX", 2)
+        await cluster.start_broker(2)
+        run = cluster.broker(2)._run
+        assert run is not None
+        assert run.attachment is not None
+        assert (await run.attachment.log.fetch(0, 1)).snapshot is not None
+        cluster.broker(2).paused = True
+        for _ in range(20):
+            offset = await commit(cluster)
+            await reach(cluster, 1, offset)
+        cluster.broker(2).paused = False
+        await reach(cluster, 2, offset)
+        assert image_of(cluster, 2) == image_of(cluster, 1)
 
 
 async def test_a_broker_that_leaves_is_fenced_and_comes_back_on_its_port_with_a_new_epoch(cluster: Backend) -> None:
@@ -138,23 +147,55 @@ async def test_a_broker_starts_without_its_delays_and_has_them_again_when_it_ser
 async def test_a_broker_that_dies_leaves_its_registration_alone(cluster: Backend) -> None:
     await cluster.broker(2).stop(leave=False)
     assert not cluster.controller.image.cluster.brokers[2].fenced
-    assert [replica.replica_id for replica in cluster.quorum.describe().observers] == [1]
 
 
 async def test_a_broker_keeps_its_session_alive(cluster: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     beaten: asyncio.Queue[int] = asyncio.Queue()
-    heartbeat = cluster.controller.heartbeat
+    controller = cluster.controller
+    heartbeat = controller.heartbeat
 
-    async def noted(broker_id: int, broker_epoch: int, image_offset: int, *, leaving: bool) -> HeartbeatAnswer:
+    async def noted(broker_id: int, broker_epoch: int, image_offset: int, *, leaving: bool) -> bool:
         beaten.put_nowait(broker_id)
         return await heartbeat(broker_id, broker_epoch, image_offset, leaving=leaving)
 
     await cluster.broker(2).stop()
     monkeypatch.setattr(broker_module, "HEARTBEAT_INTERVAL_MS", 1)
-    monkeypatch.setattr(cluster.controller, "heartbeat", noted)
+    monkeypatch.setattr(controller, "heartbeat", noted)
     await cluster.start_broker(2)
-    await beaten.get()
+    while not beaten.empty():
+        beaten.get_nowait()
     assert await asyncio.wait_for(beaten.get(), TIMEOUT_S) == 2
+
+
+async def test_a_broker_that_was_unregistered_registers_again(
+    cluster: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = image_of(cluster, 1).cluster.brokers[2].broker_epoch
+    await cluster.broker(2).stop()
+    monkeypatch.setattr(broker_module, "HEARTBEAT_INTERVAL_MS", 1)
+    await cluster.start_broker(2)
+    epoch = cluster.controller.image.cluster.brokers[2].broker_epoch
+    offset = await cluster.controller.append([UnregisterBrokerRecord(broker_id=2, broker_epoch=epoch)])
+    async with asyncio.timeout(TIMEOUT_S):
+        while (again := image_of(cluster, 1).cluster.brokers.get(2)) is None or again.broker_epoch < offset:
+            await reach(cluster, 1, image_of(cluster, 1).highest_offset + 1)
+    assert again.broker_epoch > offset > former
+
+
+async def test_a_process_whose_place_another_took_is_unready(
+    cluster: Backend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.broker(2).stop()
+    monkeypatch.setattr(broker_module, "HEARTBEAT_INTERVAL_MS", 1)
+    await cluster.start_broker(2)
+    place = cluster.controller.image.cluster.brokers[2]
+    again = Registration(
+        broker_id=2, incarnation_id=bytes(16), end_points=place.end_points, log_dir=bytes(16), features=()
+    )
+    await cluster.controller.register(again)
+    await asyncio.wait_for(cluster.failed.wait(), TIMEOUT_S)
+    assert cluster.reasons() == ["broker 2: heartbeat has failed"]
+    assert "another process has registered as broker 2" in caplog.text
 
 
 async def test_a_task_that_fails_is_logged_and_makes_the_cluster_unready(

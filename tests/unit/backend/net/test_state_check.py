@@ -38,6 +38,6 @@ def test_ten_apis_are_gated() -> None:
     assert EFFECTIVE_APIS < GATED_APIS
 
 
-def test_the_private_error_is_none_of_kafkas_and_both_errors_have_a_message() -> None:
+def test_the_private_error_is_none_of_kafkas_and_all_errors_have_a_message() -> None:
     assert max(ErrorCode) * 10 < STALE_METADATA
-    assert set(MESSAGES) == {STALE_METADATA, ErrorCode.INCONSISTENT_CLUSTER_ID}
+    assert set(MESSAGES) == {STALE_METADATA, ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.REQUEST_TIMED_OUT}
