@@ -130,6 +130,13 @@ class AclFilter:
                 return self.pattern_type == acl.pattern_type and self.resource_name in (None, acl.resource_name)
 
 
+Pattern = tuple[int, int, str]
+"""Resource type, pattern type, name."""
+_LITERAL: Final = int(PatternType.LITERAL)
+_PREFIXED: Final = int(PatternType.PREFIXED)
+_NO_LENGTHS: Final[HashTrieMap[int, int]] = HashTrieMap()
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclsImage:
@@ -139,16 +146,19 @@ class AclsImage:
         by_id: Id to rule.
         ids: Rule to id: no rule is there twice.
         by_pattern: Resource type, pattern type and name to the rules of that pattern.
+        prefix_lengths: Resource type to how long the prefixes in its patterns are, and how many are so long. Few
+            lengths are in use, so only they are looked up for a name, not every prefix that it has.
     """
 
     by_id: HashTrieMap[Uuid, StandardAcl]
     ids: HashTrieMap[StandardAcl, Uuid]
-    by_pattern: HashTrieMap[tuple[int, int, str], tuple[StandardAcl, ...]]
+    by_pattern: HashTrieMap[Pattern, tuple[StandardAcl, ...]]
+    prefix_lengths: HashTrieMap[int, HashTrieMap[int, int]]
 
     @classmethod
     def empty(cls) -> Self:
         """No rule."""
-        return cls(by_id=HashTrieMap(), ids=HashTrieMap(), by_pattern=HashTrieMap())
+        return cls(by_id=HashTrieMap(), ids=HashTrieMap(), by_pattern=HashTrieMap(), prefix_lengths=HashTrieMap())
 
     def matching(self, acl_filter: AclFilter) -> list[tuple[Uuid, StandardAcl]]:
         """The rules that a filter means, in an order that depends on the rules alone."""
@@ -157,20 +167,27 @@ class AclsImage:
 
     def of_resource(self, resource_type: int, name: str) -> list[StandardAcl]:
         """The rules whose pattern a resource matches: its name, a prefix of it, or any name."""
-        patterns = [(resource_type, int(PatternType.PREFIXED), name[:end]) for end in range(1, len(name) + 1)]
-        patterns += [(resource_type, int(PatternType.LITERAL), literal) for literal in {name, WILDCARD}]
-        return [acl for pattern in patterns for acl in self.by_pattern.get(pattern, ())]
+        literals = (name,) if name == WILDCARD else (name, WILDCARD)
+        patterns = [(resource_type, _LITERAL, literal) for literal in literals]
+        lengths = self.prefix_lengths.get(resource_type, _NO_LENGTHS)
+        patterns += [(resource_type, _PREFIXED, name[:length]) for length in lengths if length <= len(name)]
+        found: list[StandardAcl] = []
+        for pattern in patterns:
+            found += self.by_pattern.get(pattern, ())
+        return found
 
     def add(self, record: AccessControlEntryRecord) -> AclsImage:
         """With a rule more."""
         acl = StandardAcl.of(record)
         pattern = _pattern(acl)
-        alike = (*(known for known in self.by_pattern.get(pattern, ()) if known != acl), acl)
+        before = self.by_pattern.get(pattern, ())
+        alike = (*(known for known in before if known != acl), acl)
         return replace(
             self,
             by_id=self.by_id.insert(record.id, acl),
             ids=self.ids.insert(acl, record.id),
             by_pattern=self.by_pattern.insert(pattern, alike),
+            prefix_lengths=self.prefix_lengths if before else _counted(self.prefix_lengths, pattern, 1),
         )
 
     def remove(self, record: RemoveAccessControlEntryRecord) -> AclsImage:
@@ -184,12 +201,30 @@ class AclsImage:
             raise ReplayError(f"no access rule has the id {record.id.hex()}")
         pattern = _pattern(acl)
         alike = tuple(known for known in self.by_pattern[pattern] if known != acl)
-        by_pattern = self.by_pattern.insert(pattern, alike) if alike else self.by_pattern.remove(pattern)
-        return replace(self, by_id=self.by_id.remove(record.id), ids=self.ids.remove(acl), by_pattern=by_pattern)
+        return replace(
+            self,
+            by_id=self.by_id.remove(record.id),
+            ids=self.ids.remove(acl),
+            by_pattern=self.by_pattern.insert(pattern, alike) if alike else self.by_pattern.remove(pattern),
+            prefix_lengths=self.prefix_lengths if alike else _counted(self.prefix_lengths, pattern, -1),
+        )
 
 
-def _pattern(acl: StandardAcl) -> tuple[int, int, str]:
+def _pattern(acl: StandardAcl) -> Pattern:
     return acl.resource_type, acl.pattern_type, acl.resource_name
+
+
+def _counted(
+    prefix_lengths: HashTrieMap[int, HashTrieMap[int, int]], pattern: Pattern, change: int
+) -> HashTrieMap[int, HashTrieMap[int, int]]:
+    """With one prefix more or less, if the pattern is one."""
+    resource_type, pattern_type, name = pattern
+    if pattern_type != _PREFIXED:
+        return prefix_lengths
+    lengths = prefix_lengths.get(resource_type, _NO_LENGTHS)
+    count = lengths.get(len(name), 0) + change
+    lengths = lengths.insert(len(name), count) if count else lengths.remove(len(name))
+    return prefix_lengths.insert(resource_type, lengths)
 
 
 def sort_key(acl: StandardAcl) -> tuple[int, str, int, str, str, int, int]:

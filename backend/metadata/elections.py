@@ -10,8 +10,9 @@ from backend.metadata.errors import ApiError
 from backend.metadata.image import Image
 from backend.metadata.partition_changes import Election, PartitionChange, settled
 from backend.metadata.records import PartitionChangeRecord, Uuid
+from backend.metadata.refusals import refuse
 from backend.metadata.topics import Partition
-from backend.metadata.writes import Body, Outcome, WriteRequest, error_fields
+from backend.metadata.writes import EXCESSIVE, RECORDS_PER_WRITE_MAX, Body, Outcome, WriteRequest, error_fields
 from codec.error_codes import ErrorCode
 
 _ELECTIONS: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
@@ -42,6 +43,9 @@ def elect_leaders(request: WriteRequest, image: Image) -> Outcome:
         if error is _NOT_NEEDED and request.body["topic_partitions"] is None:
             continue
         results[name].append({"partition_id": index, **error_fields(error)})
+    if len(records) > RECORDS_PER_WRITE_MAX:
+        refused = refuse(request.api_key, request.api_version, request.body, *EXCESSIVE)
+        return Outcome(records=(), response=refused)
     found = [{"topic": name, "partition_result": partitions} for name, partitions in results.items()]
     response = {"throttle_time_ms": 0, "error_code": ErrorCode.NONE.value, "replica_election_results": found}
     return Outcome(records=tuple(records), response=response)

@@ -13,8 +13,9 @@ from backend.metadata.image import Image
 from backend.metadata.partition_changes import Election, PartitionChange, is_reassigning, settled
 from backend.metadata.partition_records import validate_assignment
 from backend.metadata.records import PartitionChangeRecord, Uuid
+from backend.metadata.refusals import refuse
 from backend.metadata.topics import Partition, Topic
-from backend.metadata.writes import Body, Outcome, WriteRequest, error_fields
+from backend.metadata.writes import EXCESSIVE, RECORDS_PER_WRITE_MAX, Body, Outcome, WriteRequest, error_fields
 from codec.error_codes import ErrorCode
 
 UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
@@ -28,6 +29,10 @@ def alter_partition_reassignments(request: WriteRequest, image: Image) -> Outcom
     factor_may_change: bool = request.body.get("allow_replication_factor_change", True)
     state = _Moves(image)
     responses: list[Body] = []
+    asked = sum(len(topic["partitions"]) for topic in request.body["topics"])
+    if asked > RECORDS_PER_WRITE_MAX:
+        refused = refuse(request.api_key, request.api_version, request.body, *EXCESSIVE)
+        return Outcome(records=(), response={"allow_replication_factor_change": factor_may_change, **refused})
     for topic in request.body["topics"]:
         results: list[Body] = []
         for wanted in topic["partitions"]:

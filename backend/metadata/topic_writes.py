@@ -16,7 +16,15 @@ from backend.metadata.partition_records import new_partition, place, validate_as
 from backend.metadata.records import UUID_ZERO, PartitionRecord, Record, RemoveTopicRecord, TopicRecord, Uuid
 from backend.metadata.topic_configs import effective_configs
 from backend.metadata.topic_names import validate_topic_name
-from backend.metadata.writes import RECORDS_PER_WRITE_MAX, Body, Outcome, WriteContext, WriteRequest, error_fields
+from backend.metadata.writes import (
+    EXCESSIVE,
+    RECORDS_PER_WRITE_MAX,
+    Body,
+    Outcome,
+    WriteContext,
+    WriteRequest,
+    error_fields,
+)
 from codec.error_codes import ErrorCode
 
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
@@ -47,7 +55,7 @@ def create_topics(request: WriteRequest, image: Image, context: WriteContext) ->
     duplicate = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     results += [_refused(name, duplicate) for name, count in counts.items() if count > 1]
     if len(creation.records) > RECORDS_PER_WRITE_MAX:
-        return _all_refused(topics, "Unable to perform excessively large batch operation.")
+        return _all_refused(topics, EXCESSIVE[1])
     records = () if request.body.get("validate_only") else tuple(creation.records)
     return Outcome(records=records, response={"throttle_time_ms": 0, "topics": results})
 

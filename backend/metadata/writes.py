@@ -20,6 +20,8 @@ Body = dict[str, Any]
 
 RECORDS_PER_WRITE_MAX: Final = 10000
 """How many records Kafka's controller commits for one request at most."""
+EXCESSIVE: Final = (ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+"""What it says of more."""
 
 
 @final

@@ -18,11 +18,13 @@ from confluent_kafka import admin as confluent
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from backend.app import embedded, security_of
+from backend.metadata.authorizer import AuthorizerSettings
 from backend.net.security import Security
 from config.backend import BackendSecurity
 from config.sidecar import Ssl
 from tests.support.backend import BackendThread
 from tests.support.certificates import Authority
+from tests.support.sidecar import SidecarProcess
 
 TIMEOUT_S: Final = 30.0
 SESSION_LIFETIME_MS: Final = 1500
@@ -170,3 +172,30 @@ def test_a_session_ends_and_clients_renew_it_unasked(authority: Authority, caplo
             admin.list_topics(timeout=TIMEOUT_S)
             admin.poll(SESSION_LIFETIME_MS / 2000)
         assert (said, caplog.text) == ([], "")
+
+
+def test_who_logs_in_through_the_sidecar_reads_what_it_has_written(tmp_path: Path) -> None:
+    """The sidecar has its own login for its questions; the client's passes through to a broker that lags."""
+    (tmp_path / "password").write_text("root-secret\n")
+    sasl = {"mechanism": "PLAIN", "username": "root", "password_file": str(tmp_path / "password")}
+    settings = {
+        "cluster": {"security": {"protocol": "SASL_PLAINTEXT", "sasl": sasl}},
+        "limits": {"drain_timeout_ms": 1000},
+    }
+    security = Security(
+        protocol="SASL_PLAINTEXT",
+        passwords={"root": "root-secret"},
+        authorizer=AuthorizerSettings(super_users=frozenset({"User:root"})),
+    )
+    with BackendThread(embedded(security=security)) as cluster:
+        for node_id in cluster.nodes:
+            cluster.lag(node_id, 200)
+        with SidecarProcess(cluster.bootstrap, settings=settings) as sidecar:
+            client = librdkafka(cluster, tmp_path, "PLAIN", "root", "root-secret")
+            client |= {"security.protocol": "SASL_PLAINTEXT", "bootstrap.servers": str(sidecar.bootstrap)}
+            del client["ssl.ca.location"]
+            admin = confluent.AdminClient(client)
+            for number in range(3):
+                for future in admin.create_topics([confluent.NewTopic(f"topic-{number}", 1, 1)]).values():
+                    future.result(TIMEOUT_S)
+                assert f"topic-{number}" in admin.list_topics(timeout=TIMEOUT_S).topics

@@ -1,5 +1,6 @@
 """The image against a model of plain dicts: same content after every batch, and no image ever changes again."""
 
+from collections import Counter
 from typing import Any
 
 from hypothesis import settings
@@ -61,6 +62,7 @@ def content(image: Image) -> dict[str, Any]:
         "quotas": {entity: dict(of.items()) for entity, of in image.client_quotas.entities.items()},
         "scram": {user: dict(of.items()) for user, of in image.scram.users.items()},
         "patterns": {pattern: sorted(a.principal for a in of) for pattern, of in image.acls.by_pattern.items()},
+        "prefixes": {of: dict(lengths.items()) for of, lengths in image.acls.prefix_lengths.items()},
         "tokens": {token_id: token.expiration_timestamp for token_id, token in image.tokens.by_id.items()},
         "features": dict(image.features.items()),
     }
@@ -83,7 +85,7 @@ class ImageMachine(RuleBasedStateMachine):
         self.partitions: dict[bytes, list[dict[str, Any]]] = {}
         self.brokers: dict[int, dict[str, Any]] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
-        self.access: dict[bytes, str] = {}
+        self.access: dict[bytes, tuple[str, tuple[int, int, str]]] = {}
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
         self.scram: dict[str, dict[int, int]] = {}
         self.tokens: dict[str, int] = {}
@@ -203,23 +205,23 @@ class ImageMachine(RuleBasedStateMachine):
         if not found:
             del self.configs[of, name]
 
-    @rule(target=acls)
-    def add_rule(self) -> bytes:
+    @rule(target=acls, name=st.sampled_from(["a", "b", "ab"]), pattern_type=st.sampled_from([3, 4]))
+    def add_rule(self, name: str, pattern_type: int) -> bytes:
         acl_id = self.new_id()
         principal = f"User:{self.ids}"
         self.pending.append(
             AccessControlEntryRecord(
                 id=acl_id,
                 resource_type=2,
-                resource_name="a",
-                pattern_type=3,
+                resource_name=name,
+                pattern_type=pattern_type,
                 principal=principal,
                 host="*",
                 operation=3,
                 permission_type=3,
             )
         )
-        self.access[acl_id] = principal
+        self.access[acl_id] = principal, (2, pattern_type, name)
         return acl_id
 
     @rule(acl_id=consumes(acls))
@@ -339,14 +341,22 @@ class ImageMachine(RuleBasedStateMachine):
             for broker_id, broker in found["brokers"].items()
         } == self.brokers
         assert found["configs"] == self.configs
-        assert {acl_id: acl.principal for acl_id, acl in found["acls"].items()} == self.access
+        assert {acl_id: acl.principal for acl_id, acl in found["acls"].items()} == {
+            acl_id: principal for acl_id, (principal, _) in self.access.items()
+        }
         assert found["acl_ids"] == found["acls"]
         assert found["quotas"] == self.quotas
         assert {
             user: {mechanism: credential.iterations for mechanism, credential in of.items()}
             for user, of in found["scram"].items()
         } == self.scram
-        assert found["patterns"] == ({(2, 3, "a"): sorted(self.access.values())} if self.access else {})
+        patterns = {pattern for _, pattern in self.access.values()}
+        assert found["patterns"] == {
+            pattern: sorted(principal for principal, of in self.access.values() if of == pattern)
+            for pattern in patterns
+        }
+        lengths = Counter(len(name) for _, pattern_type, name in patterns if pattern_type == 4)
+        assert found["prefixes"].get(2, {}) == dict(lengths)
         assert found["tokens"] == self.tokens
         assert found["features"] == self.features
 

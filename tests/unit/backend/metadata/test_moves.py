@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from backend.metadata import elections, reassignments
 from backend.metadata.features import METADATA_VERSION
 from backend.metadata.records import BrokerFeature, FeatureLevelRecord, RegisterBrokerRecord
 from backend.metadata.registrations import fence, unfence
@@ -167,3 +168,24 @@ def test_a_level_that_a_broker_does_not_support_is_not_finalized() -> None:
     backend.commit([RegisterBrokerRecord(**registration)])
     assert "Broker 2 only supports versions 7-25" in (update(backend, 30, 1) or "")
     assert backend.image.features[METADATA_VERSION] == 25
+
+
+def test_what_would_be_too_many_records_is_refused_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story(1, 2)
+    more = {"name": "t", "count": 3, "assignments": [{"broker_ids": [1, 2]}] * 2}
+    story.backend.ask(ApiKey.CREATE_PARTITIONS, 3, {"topics": [more]})
+    monkeypatch.setattr(reassignments, "RECORDS_PER_WRITE_MAX", 2)
+    monkeypatch.setattr(elections, "RECORDS_PER_WRITE_MAX", 2)
+    wanted = [{"partition_index": index, "replicas": [2, 1]} for index in range(3)]
+    asked = {"topics": [{"name": "t", "partitions": wanted}]}
+    answer = story.backend.ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, asked)
+    assert answer["error_code"] == ErrorCode.POLICY_VIOLATION
+    assert story.partition.replicas == (1, 2)
+    for index in range(3):
+        one = {"topics": [{"name": "t", "partitions": wanted[index : index + 1]}]}
+        story.backend.ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, one)
+    before = story.backend.image.topics.by_name["t"].partitions
+    assert [(partition.leader, partition.replicas) for partition in before] == [(1, (2, 1))] * 3
+    answer = story.backend.ask(ApiKey.ELECT_LEADERS, 2, {"election_type": 0, "topic_partitions": None})
+    assert answer["error_code"] == ErrorCode.POLICY_VIOLATION
+    assert story.backend.image.topics.by_name["t"].partitions == before
