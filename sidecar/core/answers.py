@@ -4,12 +4,14 @@ Rewrites the addresses in exactly the answers that carry them, and narrows ApiVe
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
-from codec import decode_response, encode_response
+from codec import Truncated, decode_response, encode_response
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 from codec.headers import ResponseHeader, encode_response_header, response_body_offset
+from codec.registry import known_versions, response_table
 from codec.splice import replace_brokers, replace_coordinators
 from codec.walk import WALKED, node_endpoints, replace_node_endpoints
 from sidecar.core.addresses import NodePorts, rewrite_brokers, rewrite_coordinators, rewrite_endpoints
@@ -20,6 +22,7 @@ from sidecar.core.positions import has_position
 from sidecar.core.timeouts import ClusterFacts, timeout_answer
 from sidecar.core.versions import narrow_offer, read_offer
 
+_THROTTLE: Final = "throttle_time_ms"
 _ID_FIELDS: Final = {ApiKey.METADATA: "node_id", ApiKey.DESCRIBE_CLUSTER: "broker_id"}
 
 
@@ -115,6 +118,23 @@ def misses_topics(payload: bytes, api_version: int) -> bool:
     return any(topic["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for topic in body["topics"])
 
 
+def throttle_time_ms(payload: bytes, api_key: int, api_version: int) -> int:
+    """For how long the broker reads nothing from the connection of this answer; 0 where it does not say.
+
+    Raises:
+        codec.CodecError: the bytes are no such answer.
+    """
+    place = _throttle_place(api_key, api_version)
+    if place is None:
+        return 0
+    start = response_body_offset(payload, api_key, api_version)
+    if place > 0:
+        return int(decode_response(api_key, api_version, payload, start)[_THROTTLE])
+    if len(payload) < start + 4:
+        raise Truncated(start, _THROTTLE, "the answer ends before it")
+    return int.from_bytes(payload[start : start + 4], "big", signed=True)
+
+
 def refusal(request: Request, body: dict[str, Any], cluster: ClusterFacts, reason: str) -> bytes | None:
     """Our own answer to a read that waited too long; None: this version can carry no error, close the connection."""
     value = timeout_answer(request.api_key, request.api_version, body, cluster, reason)
@@ -129,3 +149,12 @@ def encode_response_payload(request: Request, value: dict[str, Any]) -> bytes:
     return encode_response_header(header, request.api_key, request.api_version) + encode_response(
         request.api_key, request.api_version, value
     )
+
+
+@cache
+def _throttle_place(api_key: int, api_version: int) -> int | None:
+    """Which field of the answer is the throttle time; nearly always the first."""
+    if api_version not in (known_versions(api_key) or ()):
+        return None
+    names = [field.name for field in response_table(api_key).body.untagged(api_version)]
+    return names.index(_THROTTLE) if _THROTTLE in names else None

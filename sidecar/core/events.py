@@ -8,6 +8,7 @@ from sidecar.core.connection import ClientConnection, Exchange, Request
 from sidecar.core.head import QuorumAnswer
 from sidecar.core.ids import OWN, Identity, NodeId, Offset, Seq
 from sidecar.core.states import Complaint
+from sidecar.core.view import Channel
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,14 @@ class LeaderChanged:
 
     exchange: Exchange
     state: ConsistencyState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelThrottled:
+    """The answer to a routed read says that its broker reads no more from this channel for so long (KIP-219)."""
+
+    channel: Channel
+    throttle_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +231,7 @@ Event = (
     | AnswerReceived
     | LeaderChanged
     | AnswerMade
+    | ChannelThrottled
     | ChannelOpened
     | ChannelClosed
     | ProbeOpened

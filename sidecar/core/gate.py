@@ -4,6 +4,7 @@ Joins the order of each connection (`connection`), what sessions are owed (`sess
 cluster (`cluster`) and the choice of a broker (`routing`). Holds what cannot go, each with a deadline.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -64,6 +65,7 @@ class Gate:
         self._opening: set[tuple[NodeId, Identity]] = set()
         self._waiting_for: frozenset[NodeId] = frozenset()
         self._ask_again = True
+        self._unmuted_ms = math.inf
 
     def obey(self, settings: GateSettings) -> None:
         """Obeys other settings from now on. Reads that are held keep the bound and the deadline that they have."""
@@ -154,7 +156,7 @@ class Gate:
                 actions += self._send(exchange, connection.home, "write", seq, now_ms)
                 continue
             bound = self._ledger.capture(exchange, seq, now_ms)
-            question = self._question(exchange, bound, follows)
+            question = self._question(exchange, bound, follows, now_ms)
             decision = decide(question, self._cluster.view, self._cluster.loads, seq)
             exchange.prevented |= decision.prevented
             actions += self._open(decision.open_channel, connection.identity)
@@ -193,6 +195,11 @@ class Gate:
     def identity_gone(self, identity: Identity) -> None:
         """Nobody is waited for to be logged in as this one any more."""
         self._opening = {way for way in self._opening if way[1] != identity}
+
+    def throttled(self, channel: Channel, until_ms: float) -> None:
+        """Keeps reads off a channel that its broker does not read from for a while."""
+        channel.muted_until_ms = max(channel.muted_until_ms, until_ms)
+        self._unmuted_ms = min(self._unmuted_ms, channel.muted_until_ms)
 
     def channel_lost(
         self, channel: Channel, connections: Iterable[ClientConnection], seq: Seq, now_ms: float
@@ -253,15 +260,19 @@ class Gate:
         return actions
 
     def expire(self, seq: Seq, now_ms: float) -> list[Action]:
-        """Ends the holds whose time is up."""
+        """Ends the holds whose time is up, and decides again when a channel can be used again."""
         actions: list[Action] = []
+        if now_ms >= self._unmuted_ms:
+            until_ms = (channel.muted_until_ms for channel in self._cluster.channels.values())
+            self._unmuted_ms = min((end_ms for end_ms in until_ms if end_ms > now_ms), default=math.inf)
+            actions += self.review(seq, now_ms)
         for held in self.holds.due(now_ms):
             actions += self._give_up(held, seq, now_ms)
         return actions
 
     def wakeup_ms(self) -> float:
         """When `expire` has something to do."""
-        return self.holds.wakeup_ms()
+        return min(self.holds.wakeup_ms(), self._unmuted_ms)
 
     @property
     def asks(self) -> bool:
@@ -286,7 +297,7 @@ class Gate:
 
     # Steps
 
-    def _question(self, exchange: Exchange, bound: Bound, follows: Channel | None) -> Question:
+    def _question(self, exchange: Exchange, bound: Bound, follows: Channel | None, now_ms: float) -> Question:
         request, connection = exchange.request, exchange.connection
         effective = self.settings.policy.effective(request.api_key, by_nature=request.effective)
         home = connection.home
@@ -295,12 +306,16 @@ class Gate:
         identity = connection.identity
         if follows is not None:
             fits = follows is not home and follows.identity == identity and not request.pinned
-            channels = [follows] if fits else []
+            channels = [follows] if fits and follows.muted_until_ms <= now_ms else []
             home = home if follows is home else None
         elif identity is not None and not request.pinned and exchange.kind is Kind.READ:
             own = home.node_id if home is not None else None
             known = self._cluster.channels
-            channels = [channel for (n, who), channel in known.items() if who == identity and n != own]
+            channels = [
+                channel
+                for (n, who), channel in known.items()
+                if who == identity and n != own and channel.muted_until_ms <= now_ms
+            ]
             openable = [n for n in self._cluster.loads if (n, identity) not in known and n != own]
         return Question(
             api_key=request.api_key,
@@ -410,7 +425,7 @@ class Gate:
         if on_timeout is OnTimeout.STALE:
             channel = connection.home
         elif on_timeout is OnTimeout.FRESHEST:
-            channel = self._freshest(exchange, held)
+            channel = self._freshest(exchange, held, now_ms)
         if held.bound.unreachable and self._ledger.refuses_tokens(exchange) and connection.home is not None:
             channel, on_timeout = connection.home, OnTimeout.ERROR
         outcome = on_timeout.value if channel or on_timeout is OnTimeout.CLOSE else OnTimeout.ERROR.value
@@ -427,8 +442,8 @@ class Gate:
             return [released, CloseClient(connection, "wait_timeout", exchange)]
         return [released, Refuse(exchange, explain(held, now_ms))]
 
-    def _freshest(self, exchange: Exchange, held: HeldRead) -> Channel | None:
-        question = self._question(exchange, held.bound, held.follows)
+    def _freshest(self, exchange: Exchange, held: HeldRead, now_ms: float) -> Channel | None:
+        question = self._question(exchange, held.bound, held.follows, now_ms)
         brokers = self._cluster.view.brokers
         channels = [
             c

@@ -26,6 +26,7 @@ from sidecar.core.events import (
     BrokersSeen,
     ChannelClosed,
     ChannelOpened,
+    ChannelThrottled,
     ClientClosed,
     ClusterDescribed,
     Event,
@@ -155,6 +156,9 @@ class Sidecar:
                 return [] if connection.closed else gate.identity_changed(connection, identity, seq, now_ms)
             case IdentityGone(identity):
                 return self._identity_gone(identity, seq, now_ms)
+            case ChannelThrottled(channel, throttle_ms):
+                gate.throttled(channel, now_ms + throttle_ms)
+                return []
             case ChannelOpened():
                 return self._channel_opened(event, seq, now_ms)
             case ChannelClosed():

@@ -92,6 +92,7 @@ class Channel:
         load: of the broker, shared by all its channels.
         identity: who is logged in on it: it carries routed reads of this one and nobody else. Means nothing for the
             client's own broker connection, on which only the client knows who it is.
+        muted_until_ms: until then the broker reads nothing from it, on the clock: it has answered with a throttle time.
     """
 
     channel_id: int
@@ -101,3 +102,4 @@ class Channel:
     shown: Offset
     load: Load
     identity: Identity = OWN
+    muted_until_ms: float = 0.0

@@ -4,6 +4,7 @@ Obeys the duties in `sidecar.core.sidecar`. Decides nothing.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import deque
@@ -32,7 +33,7 @@ from sidecar.core.actions import (
     Watch,
 )
 from sidecar.core.addresses import NodePorts, PortsExhausted
-from sidecar.core.answers import Reading, brokers_named, misses_topics, read_answer, refusal
+from sidecar.core.answers import Reading, brokers_named, misses_topics, read_answer, refusal, throttle_time_ms
 from sidecar.core.apis import Kind, Trace, api_name
 from sidecar.core.connection import ClientConnection, Exchange
 from sidecar.core.events import (
@@ -40,6 +41,7 @@ from sidecar.core.events import (
     AnswerMade,
     AnswerReceived,
     BrokersSeen,
+    ChannelThrottled,
     ClientClosed,
     Event,
     LeaderChanged,
@@ -53,6 +55,7 @@ from sidecar.core.sidecar import Sidecar
 from sidecar.core.states import complaint_in, state_in
 from sidecar.core.timeouts import ClusterFacts
 from sidecar.core.versions import READ_HERE
+from sidecar.core.view import Channel
 from sidecar.net.access import Endpoint
 from sidecar.net.counters import Counters
 from sidecar.net.identities import LOGIN_KEYS, Identities
@@ -331,11 +334,19 @@ class Driver:
             return
 
         def on_answer(answer: bytes) -> None:
+            self._note_throttle(exchange, channel, answer)
             if not exchange.connection.closed:
                 restored = with_response_correlation_id(answer, exchange.request.correlation_id)
                 self.answered(exchange, restored, client.listener.ports)
 
         self.links.relay(channel.node_id, channel.identity, payload, on_answer)
+
+    def _note_throttle(self, exchange: Exchange, channel: Channel, answer: bytes) -> None:
+        """The client takes the time in the answer as its own; it is the channel that the broker does not read from."""
+        request = exchange.request
+        with contextlib.suppress(CodecError):
+            if (throttle_ms := throttle_time_ms(answer, request.api_key, request.api_version)) > 0:
+                self.handle(ChannelThrottled(channel, throttle_ms))
 
     def _refuse(self, action: Refuse) -> None:
         exchange, cluster = action.exchange, self.core.cluster

@@ -78,6 +78,7 @@ EXEMPT: Final = {
 """Message and pattern of the path, and why an address there is none of ours."""
 
 
+@pytest.mark.row("1")
 def test_every_address_is_rewritten_or_exempt(kafka_jars: Callable[[str], Path]) -> None:
     found = {
         (definition["name"], ".".join(path))

@@ -56,12 +56,14 @@ def describe_cluster(address: Address, version: int, endpoint_type: int = BROKER
     )
 
 
+@pytest.mark.row("4.1")
 @pytest.mark.parametrize("api_key", MODULES)
 def test_the_sidecar_offers_every_version(ways: Iterable[Way], api_key: int) -> None:
     direct, through = (offered(way.nodes[1], api_key) for way in ways)
     assert through == direct
 
 
+@pytest.mark.row("1")
 def test_metadata(ways: Iterable[Way]) -> None:
     for way in ways:
         for version in offered(way.nodes[1], METADATA):
@@ -77,17 +79,20 @@ def test_metadata(ways: Iterable[Way]) -> None:
             assert brokers(way, answer) == way.places, version
 
 
+@pytest.mark.row("1")
 def test_describe_cluster(ways: Iterable[Way]) -> None:
     for way in ways:
         for version in offered(way.nodes[1], DESCRIBE_CLUSTER):
             assert brokers(way, describe_cluster(way.nodes[2], version)) == way.places, version
 
 
+@pytest.mark.row("1")
 def test_describe_cluster_names_no_controller_at_a_port_of_the_sidecar(ways: Iterable[Way]) -> None:
     direct, through = (describe_cluster(way.nodes[1], 1, CONTROLLERS) for way in ways)
     assert (through.error_code, through.brokers) == (direct.error_code, direct.brokers)
 
 
+@pytest.mark.row("1")
 @pytest.mark.parametrize("key_type", [0, 1], ids=["group", "transaction"])
 def test_find_coordinator(kafka: KafkaCluster, ways: Iterable[Way], key_type: int) -> None:
     def found(way: Way, version: int) -> Any:

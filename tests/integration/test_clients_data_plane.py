@@ -77,6 +77,7 @@ def read(way: Way, topic: str, count: int, **settings: object) -> list[bytes]:
     return found
 
 
+@pytest.mark.row("3.3")
 @pytest.mark.parametrize("version", SILENT_VERSIONS)
 async def test_silent_produce_requests_among_others_on_one_connection(
     kafka: KafkaCluster, ways: Iterable[Way], topic_name: str, version: int

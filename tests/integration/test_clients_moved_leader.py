@@ -91,6 +91,7 @@ def work_through_moves(kafka: KafkaCluster, way: Way, topic: str, start: Start) 
     return json.loads(last), watch.ports
 
 
+@pytest.mark.row("1")
 @pytest.mark.parametrize("start", [librdkafka, java])
 def test_clients_go_on_through_the_ports_of_the_sidecar_alone(
     kafka: KafkaCluster, ways: Iterable[Way], topic_name: str, start: Start

@@ -227,6 +227,7 @@ def test_every_tool(console: Console, ways: Iterable[Way], topic_name: str) -> N
     assert through["delete still listed"] == "False"
 
 
+@pytest.mark.row("4.1")
 def test_versions_of_every_broker(console: Console, ways: Iterable[Way]) -> None:
     direct, through = (Session(console, way, "-").run("BrokerApiVersionsCommand") for way in ways)
     assert versions(through) == versions(direct)

@@ -157,6 +157,8 @@ async def throw(address: Address, data: bytes, *, finish: bool = False) -> bytes
         return received
 
 
+@pytest.mark.row("5.6")
+@pytest.mark.row("5.7")
 @pytest.mark.parametrize("name", sorted(BAD))
 async def test_bad_bytes_end_their_connection_with_one_line_and_a_cause(door: Door, name: str) -> None:
     data, cause, words = BAD[name]
@@ -182,6 +184,7 @@ async def test_a_request_that_never_goes_on_is_counted_when_its_client_leaves(do
     assert not door.lines(start)
 
 
+@pytest.mark.row("5.7")
 async def test_random_bytes_close_two_hundred_connections_and_disturb_nobody(door: Door) -> None:
     choice = random.Random(SEED)
     shots = [choice.randbytes(RANDOM_BYTES) for _ in range(RANDOM_CONNECTIONS)]
@@ -210,6 +213,7 @@ async def test_random_bytes_close_two_hundred_connections_and_disturb_nobody(doo
     assert await door.metric("tidegate_internal_errors_total") == 0
 
 
+@pytest.mark.row("5.7")
 async def test_a_size_is_never_allocated_and_nothing_of_a_bad_connection_stays(door: Door) -> None:
     async def round_of_everything() -> None:
         for data, _, _ in BAD.values():

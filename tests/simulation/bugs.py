@@ -391,8 +391,8 @@ def _trusted_still(patch: Patch) -> None:
 def _as_anybody(patch: Patch) -> None:
     question = Gate._question
 
-    def ask(self: Gate, exchange: Exchange, bound: Bound, follows: Channel | None) -> Question:
-        found = question(self, exchange, bound, follows)
+    def ask(self: Gate, exchange: Exchange, bound: Bound, follows: Channel | None, now_ms: float) -> Question:
+        found = question(self, exchange, bound, follows, now_ms)
         return replace(found, channels=list(self._cluster.channels.values())) if found.channels else found
 
     patch.setattr(Gate, "_question", ask)

@@ -106,6 +106,8 @@ async def readiness(sidecar: Running, ready: bool) -> dict[str, Any]:
 # Start
 
 
+@pytest.mark.row("2.1")
+@pytest.mark.row("2.3")
 async def test_the_ready_line_names_all_ports_and_they_are_open() -> None:
     async with FakeCluster(2) as cluster, running(settings(cluster.brokers[1].address)) as sidecar:
         first = sidecar.first_port
@@ -119,6 +121,7 @@ async def test_the_ready_line_names_all_ports_and_they_are_open() -> None:
         assert await readiness(sidecar, True) == {"ready": True, "reasons": [], "guarantee": "full"}
 
 
+@pytest.mark.row("6.6")
 async def test_it_waits_for_a_cluster_that_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
     cluster = FakeCluster(2)
     async with cluster:
@@ -170,6 +173,7 @@ async def test_a_taken_node_port_is_a_start_error() -> None:
                     await sidecar.ready()
 
 
+@pytest.mark.row("2.3")
 async def test_a_node_port_that_is_taken_later_makes_it_unready_until_it_is_free() -> None:
     async with FakeCluster(1) as cluster, running(settings(cluster.brokers[1].address)) as sidecar:
         await sidecar.ready()
@@ -181,6 +185,7 @@ async def test_a_node_port_that_is_taken_later_makes_it_unready_until_it_is_free
         await readiness(sidecar, True)
 
 
+@pytest.mark.row("2.2")
 async def test_a_broker_without_a_port_is_said_and_does_not_block() -> None:
     async with FakeCluster(1) as cluster, running(settings(cluster.brokers[1].address)) as sidecar:
         await sidecar.ready()
@@ -289,6 +294,7 @@ async def test_brokers_without_positions_are_served_with_no_promise() -> None:
                 assert (await client.ask(ALL_TOPICS, MetadataResponse)).brokers
 
 
+@pytest.mark.row("6.6")
 async def test_unready_while_no_broker_answers_and_ready_again(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "tidegate")
     async with FakeCluster(1) as cluster, running(settings(cluster.brokers[1].address)) as sidecar:
@@ -305,6 +311,7 @@ async def test_unready_while_no_broker_answers_and_ready_again(caplog: pytest.Lo
 # Answers that wait in line
 
 
+@pytest.mark.row("3.7")
 async def test_the_time_in_line_is_measured_for_those_that_waited() -> None:
     async with FakeCluster(1) as cluster, running(settings(cluster.brokers[1].address)) as sidecar:
         await sidecar.ready()
@@ -341,6 +348,7 @@ def sidecar_waits(sidecar: Running) -> bool:
 # End
 
 
+@pytest.mark.row("6.1")
 async def test_clients_are_served_while_it_drains(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "tidegate")
     async with FakeCluster(1) as cluster:
@@ -360,6 +368,7 @@ async def test_clients_are_served_while_it_drains(caplog: pytest.LogCaptureFixtu
         assert "is down" not in caplog.text
 
 
+@pytest.mark.row("6.1")
 async def test_answers_in_flight_leave_before_the_connection_closes() -> None:
     asked, go = asyncio.Event(), asyncio.Event()
 
@@ -388,6 +397,7 @@ async def test_answers_in_flight_leave_before_the_connection_closes() -> None:
         assert sidecar.app.driver.counters.closed["client", "drained"] == 1
 
 
+@pytest.mark.row("6.1")
 async def test_a_second_stop_ends_at_once() -> None:
     never = asyncio.Event()
     async with FakeCluster(1) as cluster:
@@ -468,6 +478,7 @@ async def test_discovery_goes_on_after_the_unexpected(caplog: pytest.LogCaptureF
 # The state file
 
 
+@pytest.mark.row("2.2")
 async def test_ports_are_remembered(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     async with FakeCluster(2) as cluster:

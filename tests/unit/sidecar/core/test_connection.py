@@ -147,6 +147,7 @@ def test_a_read_that_is_asked_again_takes_its_bound_anew() -> None:
     assert line.connection.front is read
 
 
+@pytest.mark.row("3.1")
 def test_answers_leave_in_the_order_of_the_requests() -> None:
     line = Line()
     read, plain = line.queue(Kind.READ), line.plain()
@@ -198,6 +199,7 @@ def test_nothing_is_accepted_behind_a_write_that_waits() -> None:
     assert line.connection.accepts(10, 10)
 
 
+@pytest.mark.row("3.6")
 def test_the_limits_stop_reading_from_the_client() -> None:
     line = Line()
     line.queue(Kind.READ)

@@ -1,8 +1,10 @@
 """Lost connections, brokers that come and go, elections and other clusters, as conversations with the whole core."""
 
+import pytest
+
 from codec.api_keys import ApiKey
 from sidecar.core.cluster import Guarantee
-from sidecar.core.events import BrokersSeen, HomeOpened
+from sidecar.core.events import BrokersSeen, ChannelThrottled, HomeOpened
 from sidecar.core.gate import GateSettings
 from tests.unit.sidecar.core.conversation import Conversation, address, quorum
 from tests.unit.sidecar.core.test_gate import at_rest
@@ -22,6 +24,25 @@ def routed(talk: Conversation) -> None:
     assert talk.channel(2, shown=11)[-1] == "send Metadata to broker 2"
 
 
+@pytest.mark.row("3.9")
+def test_a_channel_that_its_broker_does_not_read_from_is_left_alone_for_so_long() -> None:
+    talk = Conversation()
+    routed(talk)
+    first = talk.last[-1]
+    channel = first.channel
+    assert channel is not None
+    talk.answers(first)
+    assert talk(ChannelThrottled(channel, 2000)) == []
+    end_ms = talk.now_ms + 2000
+    assert talk.asks(first.connection, METADATA) == [], "only broker 2 has what the session has seen"
+    assert talk.shows(2, 11) == []
+    assert talk.last[-1] in talk.core.gate.held
+    assert talk.core.wakeup_ms() <= end_ms
+    assert talk.wait(end_ms - talk.now_ms - 1) == []
+    assert talk.wait(1)[-1] == "send Metadata to broker 2"
+
+
+@pytest.mark.row("3.8")
 def test_a_routed_read_whose_channel_breaks_is_decided_again() -> None:
     talk = Conversation()
     routed(talk)
@@ -72,6 +93,7 @@ def test_a_home_connection_that_opens_after_its_client_left_counts_for_nothing()
     assert talk.core.cluster.loads[client.node_id].in_flight == 0
 
 
+@pytest.mark.row("2.1")
 def test_the_bootstrap_port_is_served_by_the_live_broker_with_the_fewest_clients() -> None:
     talk = Conversation()
     assert talk.core.open_client(None) is None, "nobody is up"

@@ -121,6 +121,7 @@ def test_what_is_not_known_is_not_there() -> None:
     assert value(text, "guarantee") == 0
 
 
+@pytest.mark.row("6.6")
 def test_counters_are_shown_under_their_labels() -> None:
     counters = Counters()
     counters.requests[ApiKey.METADATA, "hold"] = 2
