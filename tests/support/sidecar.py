@@ -53,6 +53,7 @@ class SidecarProcess:
         bootstrap: str,
         *,
         settings: Mapping[str, Any] | None = None,
+        listener: Mapping[str, Any] | None = None,
         wait: bool = True,
         python_options: Sequence[str] = ("-P",),
     ) -> None:
@@ -62,6 +63,7 @@ class SidecarProcess:
             bootstrap: `HOST:PORT,...` of the real brokers.
             settings: sections of the configuration file, laid over those that the cluster and the free ports demand;
                 `{"consistency": {"level": "eventual"}}` changes one key, a list replaces the whole list.
+            listener: keys of its only listener besides name and ports.
             wait: return only when it serves.
             python_options: of the interpreter.
 
@@ -74,7 +76,12 @@ class SidecarProcess:
         own: dict[str, Any] = {
             "cluster": {"bootstrap_servers": bootstrap.split(",")},
             "listeners": [
-                {"name": "default", "bind": str(self.bootstrap), "node_ports": f"{node_ports[0]}-{node_ports[-1]}"}
+                {
+                    "name": "default",
+                    "bind": str(self.bootstrap),
+                    "node_ports": f"{node_ports[0]}-{node_ports[-1]}",
+                    **(listener or {}),
+                }
             ],
             "admin": {"bind": str(self.admin)},
         }

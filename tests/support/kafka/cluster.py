@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from tests.support.address import Address
+from tests.support.certificates import Authority
 from tests.support.kafka import offsets
 from tests.support.kafka.errors import KafkaHarnessError
 from tests.support.kafka.java import TOOL_TIMEOUT_S, Java, end_group
@@ -41,6 +42,9 @@ class KafkaCluster:
     Attributes:
         brokers: node id (1, 2, ...) to the address of its PLAINTEXT listener.
         sasl_brokers: the same for SASL_PLAINTEXT.
+        tls_brokers: the same for SSL.
+        sasl_tls_brokers: the same for SASL_SSL.
+        authority: who has signed the brokers' certificate, and whose clients they trust.
         controllers: node id (3001, ...) to the address of its controller listener.
         lagging_broker: the id of the last broker, the one that `lag` and `pause_feed` slow down.
     """
@@ -71,7 +75,10 @@ class KafkaCluster:
         controller_ids = range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + controllers)
         broker_ids = range(1, brokers + 1)
         self.lagging_broker = broker_ids[-1]
-        ports = iter(free_ports(2 * controllers + 2 * brokers))
+        self._scratch = tempfile.TemporaryDirectory(prefix="tidegate-kafka-", ignore_cleanup_errors=True)
+        self._folder = Path(self._scratch.name)
+        self.authority = Authority(self._folder)
+        ports = iter(free_ports(2 * controllers + 4 * brokers))
 
         def take(node_ids: Iterable[int]) -> dict[int, Address]:
             return {node_id: Address(HOST, next(ports)) for node_id in node_ids}
@@ -80,16 +87,19 @@ class KafkaCluster:
             controllers=take(controller_ids),
             brokers=take(broker_ids),
             sasl_brokers=take(broker_ids),
+            tls_brokers=take(broker_ids),
+            sasl_tls_brokers=take(broker_ids),
+            certificate=self.authority.sign("broker", names=["localhost"]).both_file,
+            authority=self.authority.ca_file,
             relays=take(controller_ids),
         )
         self.brokers, self.sasl_brokers = self._layout.brokers, self._layout.sasl_brokers
+        self.tls_brokers, self.sasl_tls_brokers = self._layout.tls_brokers, self._layout.sasl_tls_brokers
         self.controllers = self._layout.controllers
         self._overrides = dict(overrides or {})
         self._node_overrides = {node_id: dict(own) for node_id, own in (node_overrides or {}).items()}
         self._nodes: dict[int, subprocess.Popen[str]] = {}
         self._stopped: set[int] = set()
-        self._scratch = tempfile.TemporaryDirectory(prefix="tidegate-kafka-", ignore_cleanup_errors=True)
-        self._folder = Path(self._scratch.name)
         self._watchdog = Watchdog()
         self._watchdog.remove(self._scratch.name)
         self._relay: Relay | None = None
@@ -133,6 +143,16 @@ class KafkaCluster:
     def sasl_bootstrap(self) -> str:
         """`bootstrap.servers` for SASL_PLAINTEXT clients: PLAIN as alice or bob, SCRAM for who has credentials."""
         return ",".join(map(str, self.sasl_brokers.values()))
+
+    @property
+    def tls_bootstrap(self) -> str:
+        """`bootstrap.servers` for SSL clients: super users without a certificate, and as `CN=tidegate`."""
+        return ",".join(map(str, self.tls_brokers.values()))
+
+    @property
+    def sasl_tls_bootstrap(self) -> str:
+        """`bootstrap.servers` for SASL_SSL clients: PLAIN as alice or bob, or an unsigned OAUTHBEARER token."""
+        return ",".join(map(str, self.sasl_tls_brokers.values()))
 
     # --- faults
 

@@ -1,8 +1,9 @@
 """The configuration of every node of a cluster, as plain dictionaries. Pure: opens nothing, starts nothing.
 
-Sits between the cluster's layout (who is where) and the property files that Kafka reads. Two listeners a broker:
-PLAINTEXT, whose anonymous clients are super users, and SASL_PLAINTEXT with PLAIN and SCRAM. Users of PLAIN: alice, a
-super user, and bob, an ordinary one; each password is the name with `-secret` appended.
+Sits between the cluster's layout (who is where) and the property files that Kafka reads. Four listeners a broker:
+PLAINTEXT, whose anonymous clients are super users; SASL_PLAINTEXT with PLAIN and SCRAM; SSL, whose clients are who
+their certificate says, or anonymous; SASL_SSL with PLAIN and OAUTHBEARER, whose tokens need no signature. Users of
+PLAIN: alice, a super user, and bob, an ordinary one; each password is the name with `-secret` appended.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from pathlib import Path
 from tests.support.address import Address
 
 PLAIN_USERS = ("alice", "bob")
-SUPER_USERS = "User:ANONYMOUS;User:alice"
+SUPER_USERS = "User:ANONYMOUS;User:alice;User:CN=tidegate"
 TOKEN_SECRET = "delegation-token-secret"
 MECHANISMS = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
 INTERNAL_TOPIC_PARTITIONS = 4
@@ -28,12 +29,20 @@ class Layout:
         controllers: node id to the address of its CONTROLLER listener.
         brokers: node id to the address of its PLAINTEXT listener.
         sasl_brokers: node id to the address of its SASL_PLAINTEXT listener.
+        tls_brokers: node id to the address of its SSL listener.
+        sasl_tls_brokers: node id to the address of its SASL_SSL listener.
+        certificate: PEM file with key and certificate of every broker.
+        authority: PEM file with who signs certificates.
         relays: controller's node id to the address at which every node, that controller included, believes it to be.
     """
 
     controllers: Mapping[int, Address]
     brokers: Mapping[int, Address]
     sasl_brokers: Mapping[int, Address]
+    tls_brokers: Mapping[int, Address]
+    sasl_tls_brokers: Mapping[int, Address]
+    certificate: Path
+    authority: Path
     relays: Mapping[int, Address]
 
     @property
@@ -48,7 +57,9 @@ def node_properties(layout: Layout, node_id: int, data_dir: Path) -> dict[str, V
         "node.id": node_id,
         "controller.quorum.voters": layout.voters,
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT",
+        "listener.security.protocol.map": (
+            "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,SASLTLS:SASL_SSL"
+        ),
         "log.dirs": str(data_dir),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
@@ -75,7 +86,14 @@ def _controller(layout: Layout, node_id: int) -> dict[str, Value]:
 
 
 def _broker(layout: Layout, node_id: int) -> dict[str, Value]:
-    listeners = f"PLAINTEXT://{layout.brokers[node_id]},SASL://{layout.sasl_brokers[node_id]}"
+    listeners = ",".join(
+        (
+            f"PLAINTEXT://{layout.brokers[node_id]}",
+            f"SASL://{layout.sasl_brokers[node_id]}",
+            f"TLS://{layout.tls_brokers[node_id]}",
+            f"SASLTLS://{layout.sasl_tls_brokers[node_id]}",
+        )
+    )
     replicas = min(3, len(layout.brokers))
     users = " ".join(f'user_{name}="{name}-secret"' for name in PLAIN_USERS)
     return {
@@ -93,6 +111,18 @@ def _broker(layout: Layout, node_id: int) -> dict[str, Value]:
         "listener.name.sasl.scram-sha-512.sasl.jaas.config": (
             "org.apache.kafka.common.security.scram.ScramLoginModule required;"
         ),
+        "listener.name.sasltls.sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER",
+        "listener.name.sasltls.plain.sasl.jaas.config": (
+            f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+        ),
+        "listener.name.sasltls.oauthbearer.sasl.jaas.config": (
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
+        ),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(layout.certificate),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(layout.authority),
+        "listener.name.tls.ssl.client.auth": "requested",
         # Lets a client log in anew on a live connection, and ends those that have not after an hour.
         "listener.name.sasl.plain.connections.max.reauth.ms": 3_600_000,
         "auto.create.topics.enable": "false",

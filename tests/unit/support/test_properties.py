@@ -9,6 +9,10 @@ LAYOUT = Layout(
     controllers={3001: Address("127.0.0.1", 1), 3002: Address("127.0.0.1", 2)},
     brokers={1: Address("127.0.0.1", 11), 2: Address("127.0.0.1", 12)},
     sasl_brokers={1: Address("127.0.0.1", 21), 2: Address("127.0.0.1", 22)},
+    tls_brokers={1: Address("127.0.0.1", 41), 2: Address("127.0.0.1", 42)},
+    sasl_tls_brokers={1: Address("127.0.0.1", 51), 2: Address("127.0.0.1", 52)},
+    certificate=Path("/broker.pem"),
+    authority=Path("/ca.pem"),
     relays={3001: Address("127.0.0.1", 31), 3002: Address("127.0.0.1", 32)},
 )
 
@@ -22,9 +26,12 @@ def test_nobody_learns_a_controller_by_another_address_than_its_relay() -> None:
     assert controller["advertised.listeners"] == "CONTROLLER://127.0.0.1:32"
 
 
-def test_a_broker_has_an_open_and_an_authenticated_listener() -> None:
+def test_a_broker_has_open_and_authenticated_listeners_with_and_without_tls() -> None:
     broker = node_properties(LAYOUT, 2, Path("/data"))
-    assert broker["advertised.listeners"] == "PLAINTEXT://127.0.0.1:12,SASL://127.0.0.1:22"
+    assert broker["advertised.listeners"] == (
+        "PLAINTEXT://127.0.0.1:12,SASL://127.0.0.1:22,TLS://127.0.0.1:42,SASLTLS://127.0.0.1:52"
+    )
+    assert (broker["ssl.keystore.location"], broker["ssl.truststore.location"]) == ("/broker.pem", "/ca.pem")
     assert broker["sasl.enabled.mechanisms"] == "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
     assert broker["offsets.topic.replication.factor"] == 2
 
