@@ -18,10 +18,15 @@ from tests.support.ways import Way
 
 FIXTURES = {"kafka": VERSIONS[0], "kafka_39": VERSIONS[1]}
 REQUIRE = "TIDEGATE_REQUIRE_KAFKA"
+NIGHTLY = "TIDEGATE_NIGHTLY"
 TOPIC_NAME_MAX = 200
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not os.environ.get(NIGHTLY):
+        dear = [item for item in items if item.get_closest_marker("nightly")]
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=dear)
     for item in items:
         if item.get_closest_marker("kafka"):
             item.add_marker(pytest.mark.xdist_group("kafka"))
