@@ -3,15 +3,17 @@
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
-from sidecar.net import broker_connection
+from sidecar.net import broker_connection, identities
 from tests.support.fake_broker import Ask, FakeCluster
 from tests.support.fake_login import FakeSasl
 from tests.support.sidecar_app import ServingSidecar, serving
@@ -255,3 +257,53 @@ async def test_a_login_where_the_sidecar_has_done_it_is_answered_as_by_a_broker_
             assert {body and body["auth_bytes"] for body in said} == {plain("tidegate")}
     assert "set its security.protocol to PLAINTEXT, or to SSL if the listener speaks TLS" in caplog.text
     assert PASSWORDS["alice"] not in caplog.text
+
+
+@pytest.mark.parametrize("seed", range(20 if os.environ.get("TIDEGATE_NIGHTLY") else 2))
+async def test_a_storm_of_logins_mixes_nobody_up(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients come, read, log in again and go, while logins elsewhere are refused and channels break at random."""
+    monkeypatch.setattr(identities, "REFUSED_MS", 0.0)
+    random = Random(seed)
+    users = {f"user-{number}": f"secret-{number}" for number in range(6)}
+    routed = 0
+
+    async def live(at: Scene) -> None:
+        nonlocal routed
+        for _ in range(4):
+            user = random.choice(sorted(users))
+            message = f"\0{user}\0{users[user]}".encode()
+            async with await StateClient.open(at.sidecar.nodes[random.choice((1, 2))]) as client:
+                await at.log_in(client, message)
+                for _ in range(random.randint(1, 6)):
+                    if random.random() < 0.2:
+                        await at.log_in(client, message)
+                    who, _, where = (await whoami(client)).partition(" at ")
+                    assert who == user
+                    routed += where == "2"
+
+    async def spoil(at: Scene) -> None:
+        while True:
+            await asyncio.sleep(random.uniform(0.005, 0.03))
+            known = at.identities
+            match random.choice(("commit", "commit", "commit", "refuse", "break")):
+                case "commit":
+                    at.cluster.commit(seen_by=random.choice(((1, 2), (2,), (1,))))
+                    at.cluster.brokers[1].position = at.cluster.brokers[2].position = at.cluster.offset
+                case "refuse" if known._by_identity:
+                    known.refused(random.choice(list(known._by_identity)), "a storm")
+                case "break":
+                    for link in at.sidecar.app.driver.links._links.values():  # type: ignore[attr-defined]
+                        for channel in list(link._channels.values())[:1]:
+                            channel.close("closed")
+
+    async with scene(tmp_path) as at:
+        assert at.cluster.sasl is not None
+        at.cluster.sasl.passwords |= users
+        spoiling = asyncio.create_task(spoil(at))
+        async with asyncio.timeout(PATIENCE_S):
+            await asyncio.gather(*(live(at) for _ in range(12)))
+        spoiling.cancel()
+        await at.until(lambda: len(at.identities) == 0)
+        assert routed > 10
+        assert {identity for _, identity in at.sidecar.app.driver.core.cluster.channels} <= {0}
+        assert at.sidecar.app.driver.counters.internal_errors == 0
