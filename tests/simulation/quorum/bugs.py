@@ -520,8 +520,11 @@ def _no_sync(patch: Patch) -> None:
 def _forgets_a_record(patch: Patch) -> None:
     snapshot = StateMachine.snapshot
 
-    def forget(self: StateMachine) -> tuple[SnapshotId, bytes]:
-        snapshot_id, content = snapshot(self)
-        return snapshot_id, content[:-8]
+    def forget(self: StateMachine) -> tuple[SnapshotId, list[bytes]]:
+        content, self.content = self.content, self.content[:-8]
+        try:
+            return snapshot(self)
+        finally:
+            self.content = content
 
     patch.setattr(StateMachine, "snapshot", forget)

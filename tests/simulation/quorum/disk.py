@@ -84,10 +84,20 @@ class Files:
         self.bases.clear()
         self.start = self.end = snapshot_id.end_offset
 
-    def delete_before(self, snapshot_id: SnapshotId) -> None:
-        """Whole segments only, as files do."""
+    def forget_snapshots(self, snapshot_id: SnapshotId) -> None:
+        """Forget older ones."""
         for older in [known for known in self.snapshots if known < snapshot_id]:
             del self.snapshots[older]
+
+    def trim(self, start: int) -> None:
+        """Forget the batches below an offset, where one begins."""
+        count = bisect_left(self.bases, start)
+        del self.log[:count], self.bases[:count]
+        self.start = start
+
+    def delete_before(self, snapshot_id: SnapshotId) -> None:
+        """Whole segments only, as files do."""
+        self.forget_snapshots(snapshot_id)
         count = bisect_right(self.bases, snapshot_id.end_offset - 1)
         if count and self.log[count - 1].last_offset >= snapshot_id.end_offset:
             count -= 1

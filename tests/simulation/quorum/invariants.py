@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from backend.raft.batches import LogBatch, SnapshotId
 from backend.raft.effects import Effects, ReadConfirmed
 from backend.raft.messages import FetchRequest, Request, VoteRequest, VoteResponse
+from codec.errors import CodecError
 from tests.simulation.quorum.clients import Read, Write
 from tests.simulation.quorum.state_machine import StateMachine
 from tests.simulation.story import Violation
@@ -244,7 +245,10 @@ class Ledger:
         """No more and no less, and with the epoch of the last batch in it."""
         length, epoch = self._lengths.get(snapshot_id.end_offset, (-1, -1))
         machine = StateMachine(self.world.writings)
-        machine.load(content)
+        try:
+            machine.load(content)
+        except (CodecError, ValueError) as error:
+            self._fail("snapshots_are_the_state_at_their_offset", f"{process.node_id}: {snapshot_id} is none: {error}")
         same = length >= 0 and machine.content == self.state.content[:length]
         if not same or epoch != snapshot_id.epoch or machine.next_offset != snapshot_id.end_offset:
             self._fail(

@@ -183,16 +183,15 @@ class Process:
 
     def make_snapshot(self) -> None:
         """Takes the state as it is; until it is written, time passes and other things happen."""
-        snapshot_id, content = self.machine.snapshot()
+        snapshot_id, pieces = self.machine.snapshot()
         if snapshot_id.end_offset > self._snapshot_offset:
             self._snapshot_offset = snapshot_id.end_offset
             world = self.world
-            world.ledger.snapshot_written(self, snapshot_id, content)
-            world.clock.after(world.sync_ms(self.node_id) * 3, self.give, self._snapshot_written, snapshot_id, content)
+            world.ledger.snapshot_written(self, snapshot_id, b"".join(pieces))
+            world.clock.after(world.sync_ms(self.node_id) * 3, self.give, self._snapshot_written, snapshot_id, pieces)
 
-    def _snapshot_written(self, snapshot_id: SnapshotId, content: bytes) -> Effects:
-        half = len(content) // 2
-        self.disk.write_snapshot(snapshot_id, (content[:half], content[half:]))
+    def _snapshot_written(self, snapshot_id: SnapshotId, pieces: list[bytes]) -> Effects:
+        self.disk.write_snapshot(snapshot_id, pieces)
         self.disk.sync()
         return self.replica.snapshot_written(snapshot_id, self._now())
 

@@ -291,6 +291,7 @@ def _weather(voters: int, observers: int) -> Weather:
         snapshot_max_bytes=20,
         election_timeout_ms=1000,
         fetch_timeout_ms=2000,
+        product_disks=True,
         uneven=False,
         vote_crashes=0.0,
         retry_backoff_ms=20,

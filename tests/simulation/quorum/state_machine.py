@@ -8,10 +8,15 @@ import struct
 from typing import Final
 
 from backend.raft.batches import LogBatch, SnapshotId
-from codec.batches import encode_batch
+from codec.batches import encode_batch, encode_control_batch, read_batches
+from codec.control_records import ControlRecord, ControlType
 from codec.records import LogRecord
 
 _HEAD: Final = struct.Struct(">qq")
+_HEADER: Final = ControlRecord(
+    type=ControlType.SNAPSHOT_HEADER, version=0, value={"version": 0, "last_contained_log_timestamp": 0}
+)
+_FOOTER: Final = ControlRecord(type=ControlType.SNAPSHOT_FOOTER, version=0, value={"version": 0})
 _NUMBER: Final = struct.Struct(">q")
 _PLACED: Final = 16
 """Bytes of a batch that the leader overwrites: where it stands, its length, its epoch."""
@@ -64,15 +69,30 @@ class StateMachine:
         self.next_offset = batch.last_offset + 1
         self.epoch = batch.leader_epoch
 
-    def snapshot(self) -> tuple[SnapshotId, bytes]:
-        """The state as of now, to be written."""
-        name = SnapshotId(end_offset=self.next_offset, epoch=self.epoch)
-        return name, _HEAD.pack(self.next_offset, self.epoch) + self.content
+    def snapshot(self) -> tuple[SnapshotId, list[bytes]]:
+        """The state as of now, to be written: header, one record with all of it, footer."""
+        state = encode_batch(
+            [LogRecord(key=None, value=_HEAD.pack(self.next_offset, self.epoch) + self.content)],
+            base_offset=1,
+            partition_leader_epoch=self.epoch,
+            timestamp_ms=0,
+        )
+        header, footer = (
+            encode_control_batch([record], base_offset=place, partition_leader_epoch=self.epoch, timestamp_ms=0)
+            for record, place in ((_HEADER, 0), (_FOOTER, 2))
+        )
+        return SnapshotId(end_offset=self.next_offset, epoch=self.epoch), [header, state, footer]
 
     def load(self, snapshot: bytes) -> None:
-        """Begin anew from a snapshot."""
-        self.next_offset, self.epoch = _HEAD.unpack_from(snapshot)
-        self.content = bytearray(snapshot[_HEAD.size :])
+        """Begin anew from a snapshot.
+
+        Raises:
+            CodecError: It is none.
+        """
+        _, batch, _ = read_batches(snapshot)
+        state = batch.records[0].value or b""
+        self.next_offset, self.epoch = _HEAD.unpack_from(state)
+        self.content = bytearray(state[_HEAD.size :])
 
 
 def number_of(content: bytes) -> int:

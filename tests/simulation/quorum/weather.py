@@ -69,6 +69,7 @@ class Weather:
         sync_ms: of a disk, lowest and highest.
         fault_ms: between two faults, lowest and highest; `length_ms`: how long one lasts.
         rates: of the nodes' clocks, lowest and highest.
+        product_disks: the disks are those of the product in memory, compared with the model.
         uneven: some nodes are configured to be three times as patient with the others.
         vote_crashes: share of votes right after which the voter crashes, and is back within moments.
         snapshot_records: records applied since the last snapshot before a node may make another.
@@ -97,6 +98,7 @@ class Weather:
     snapshot_max_bytes: int
     election_timeout_ms: int
     fetch_timeout_ms: int
+    product_disks: bool
     uneven: bool
     vote_crashes: float
     retry_backoff_ms: int
@@ -131,6 +133,7 @@ def weather_of(seed: int) -> Weather:
         snapshot_max_bytes=random.choice((100, 400, 2000)),
         election_timeout_ms=random.choice((500, 1000, 1000)),
         fetch_timeout_ms=random.choice((1000, 2000, 2000)),
+        product_disks=random.random() < 0.15,
         uneven=random.random() < 0.5,
         vote_crashes=random.choice((0.0, 0.1, 0.3)) if kind in (Kind.CRASHES, Kind.DISKS, Kind.EVERYTHING) else 0.0,
         retry_backoff_ms=random.choice((20, 100, 100)),

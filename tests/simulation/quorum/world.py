@@ -12,6 +12,7 @@ from typing import Any, Final
 from backend.raft.messages import Request
 from backend.raft.replica import QuorumSettings
 from tests.simulation.clock import Clock
+from tests.simulation.quorum.checked_disk import CheckedDisk
 from tests.simulation.quorum.clients import Clients
 from tests.simulation.quorum.disk import Disk
 from tests.simulation.quorum.invariants import Ledger
@@ -88,7 +89,7 @@ class World:
         for node_id in self.members:
             clock = LocalClock(self.random.uniform(*weather.rates), self.random.uniform(0, 100_000))
             patience = 3.0 if weather.uneven and self.random.random() < 0.5 else 1.0
-            self.nodes[node_id] = Node(node_id, Disk(weather.segment_batches), clock, patience)
+            self.nodes[node_id] = Node(node_id, self._disk(), clock, patience)
         for node_id in self.members:
             self._start(node_id)
 
@@ -271,6 +272,11 @@ class World:
                 self._start(node.node_id)
             elif node.process.paused:
                 node.process.wake()
+
+    def _disk(self) -> Disk:
+        if self.weather.product_disks:
+            return CheckedDisk(self.weather.segment_batches, self.voters)
+        return Disk(self.weather.segment_batches)
 
     def _start(self, node_id: int) -> None:
         weather, node = self.weather, self.nodes[node_id]
