@@ -86,7 +86,7 @@ class BackendSecurity(Section):
     """Whether clients must show a certificate."""
     users_file: File | None = None
     """File with the users of SASL PLAIN, `NAME:PASSWORD` a line; null offers SCRAM alone."""
-    session_lifetime_ms: Annotated[int, Whole(0, DAY_MS)] = 0
+    session_lifetime_ms: Annotated[int, Whole(0, DAY_MS)] = HOUR_MS
     """Time after which a client must log in again by SASL; 0 for never."""
     delegation_token_secret_file: File | None = None
     """File that holds the secret of delegation tokens; null for no tokens."""

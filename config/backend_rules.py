@@ -11,6 +11,7 @@ from config.values import HostPort, may_collide
 if TYPE_CHECKING:
     from config.backend import BackendConfig, BackendSecurity, Node
 
+HOUR_MS = 3_600_000
 _OF_BROKERS = ("listen", "advertised_host", "replay_delay_ms", "publish_delay_ms")
 
 
@@ -49,8 +50,8 @@ def security_faults(security: BackendSecurity) -> Iterator[Broken]:
     elif client_auth != "none":
         yield ("client_auth",), f"has no effect with protocol {protocol}; set protocol SSL"
     if not protocol.startswith("SASL_"):
-        for key in ("users_file", "session_lifetime_ms"):
-            if getattr(security, key):
+        for key, default in (("users_file", None), ("session_lifetime_ms", HOUR_MS)):
+            if getattr(security, key) != default:
                 yield (key,), f"has no effect with protocol {protocol}; set protocol {_with_sasl(protocol)}"
     if protocol == "PLAINTEXT" and security.delegation_token_secret_file is not None:
         yield ("delegation_token_secret_file",), "has no effect where clients have no name; set protocol SASL_PLAINTEXT"

@@ -5,6 +5,7 @@
     OUTSIDE     SaslHandshake     mechanisms, or an error and the end CHOSEN
     CHOSEN      SaslAuthenticate  a token, or an error and the end    CHOSEN, INSIDE
     CHOSEN      bare token (v0)   a bare token, or the end            CHOSEN, INSIDE
+    CHOSEN      any other         ILLEGAL_SASL_STATE and the end
     INSIDE      SaslHandshake     only where sessions have a lifetime CHOSEN, again as the same principal
     INSIDE      any other         by the caller, while the session lasts
 
@@ -22,7 +23,7 @@ from codec.error_codes import ErrorCode
 
 Body = dict[str, Any]
 REAUTHENTICATION_INTERVAL_MS: Final = 1000
-"""A client that logs in again sooner is sent away, as by Kafka."""
+"""A client that wants to log in again sooner than that after it last did is told that it cannot."""
 
 
 class Stage(Enum):
@@ -34,7 +35,15 @@ class Stage(Enum):
 
 
 class NotNow(Exception):
-    """A request that has no place at this stage; the text is the reason for the log."""
+    """A request that has no place at this stage; the text is the reason for the log.
+
+    Attributes:
+        told: What the client is told with ILLEGAL_SASL_STATE; None where it is told nothing.
+    """
+
+    def __init__(self, reason: str, told: str | None = None) -> None:
+        super().__init__(reason)
+        self.told = told
 
 
 @final
@@ -65,6 +74,7 @@ class Login:
         self._mechanism = ""
         self._exchange: Exchange | None = None
         self._since_ms = 0
+        self._again_at_ms: int | None = None
         self._until_ms: int | None = None
 
     def check_api(self, api_key: int) -> bool:
@@ -84,10 +94,17 @@ class Login:
                 return self._check_session(api_key, self._until_ms)
             case Stage.INSIDE:
                 return False
+            case Stage.CHOSEN:
+                told = f"Unexpected Kafka request of type {_name(api_key)} during SASL authentication."
+                raise NotNow(f"it asks for {_name(api_key)} before it has logged in", told)
         raise NotNow(f"it asks for {_name(api_key)} before it has logged in")
 
     def answer(self, api_key: int, api_version: int, request: Mapping[str, Any]) -> Answer:
-        """The answer to a request that `check_api` has let through."""
+        """The answer to a request that `check_api` has let through.
+
+        Raises:
+            NotNow: The connection ends without one.
+        """
         if api_key == ApiKey.SASL_HANDSHAKE:
             return self._shake_hands(api_version, request["mechanism"])
         again = " again" if self.who is not None else ""
@@ -106,7 +123,7 @@ class Login:
             }
             return Answer(body=body, farewell=f"it cannot log in{again} by {self._mechanism}: {error}")
         lifetime_ms = 0 if self.stage is not Stage.INSIDE or self._until_ms is None else self._until_ms - self._since_ms
-        body = {"error_code": 0, "error_message": None, "auth_bytes": token, "session_lifetime_ms": lifetime_ms}
+        body = {"error_code": 0, "error_message": "", "auth_bytes": token, "session_lifetime_ms": lifetime_ms}
         return Answer(body=body)
 
     def answer_bare(self, token: bytes) -> bytes:
@@ -123,8 +140,9 @@ class Login:
     def _check_session(self, api_key: int, until_ms: int) -> bool:
         now_ms = self._users.now_ms()
         if api_key == ApiKey.SASL_HANDSHAKE:
-            if now_ms - self._since_ms < REAUTHENTICATION_INTERVAL_MS:
-                raise NotNow("it logs in again within a second")
+            if self._again_at_ms is not None and now_ms - self._again_at_ms < REAUTHENTICATION_INTERVAL_MS:
+                return False
+            self._again_at_ms = now_ms
             return True
         if now_ms > until_ms:
             raise NotNow("its session has expired, and it has not logged in again")
@@ -135,19 +153,20 @@ class Login:
         if mechanism not in offered:
             code = ErrorCode.UNSUPPORTED_SASL_MECHANISM.value
             reason = f"it wants to log in by {_shown(mechanism)}; offered are {', '.join(offered)}"
+            if self.who is not None:
+                raise NotNow(reason)
             return Answer(body={"error_code": code, "mechanisms": offered}, farewell=reason)
-        if self.who is not None and mechanism != self._mechanism:
-            code = ErrorCode.UNSUPPORTED_SASL_MECHANISM.value
-            reason = f"it logs in again by {_shown(mechanism)}, not by {self._mechanism} as before"
-            return Answer(body={"error_code": code, "mechanisms": [self._mechanism]}, farewell=reason)
-        self._mechanism = mechanism
-        self._exchange = exchange(mechanism, self._users)
+        if self.who is None:
+            self._mechanism = mechanism
+        # Another mechanism than before: what comes next closes the connection, as in Kafka.
+        self._exchange = exchange(mechanism, self._users) if mechanism == self._mechanism else None
         self.stage = Stage.CHOSEN
         self.takes_bare_tokens = api_version == 0
         return Answer(body={"error_code": ErrorCode.NONE.value, "mechanisms": offered})
 
     def _step(self, token: bytes) -> bytes:
-        assert self._exchange is not None, "a mechanism was chosen"
+        if self._exchange is None:
+            raise NotNow(f"it logs in again by another mechanism than {self._mechanism}")
         answer, who = self._exchange.step(token)
         if who is not None:
             self._enter(who)

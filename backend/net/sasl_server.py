@@ -1,7 +1,7 @@
 """One SASL exchange on a broker's port: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Pure; knows no request and no socket.
 
 `step` takes the client's token and gives ours; when it is over, `principal` says who the client is. What a client whose
-login fails is told does not say why, but for PLAIN's one sentence, as in Kafka.
+login fails is told does not say what is known here, as in Kafka.
 """
 
 import hmac
@@ -95,10 +95,14 @@ class _Plain:
         self._passwords = users.passwords
 
     def step(self, token: bytes) -> tuple[bytes, LoggedIn | None]:
-        parts = token.split(b"\0")
-        if len(parts) != _PLAIN_PARTS or not parts[1] or not parts[2]:
-            raise LoginFailed("the message is malformed")
+        parts = token.split(b"\0", _PLAIN_PARTS)
+        if len(parts) != _PLAIN_PARTS:
+            told = f"Invalid SASL/PLAIN response: expected {_PLAIN_PARTS} tokens, got {len(parts)}"
+            raise LoginFailed("the message is malformed", told)
         authorization_id, name, password = parts
+        for part, word in ((name, "username"), (password, "password")):
+            if not part:
+                raise LoginFailed(f"it says no {word}", f"Authentication failed: {word} not specified")
         known = self._passwords.get(name.decode(errors="replace"))
         if known is None or not hmac.compare_digest(known.encode(), password):
             raise LoginFailed("user or password is wrong", "Authentication failed: Invalid username or password")

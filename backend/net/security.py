@@ -21,7 +21,8 @@ class Security:
         protocol: one of `PROTOCOLS`; also the name of the listener.
         tls: for SSL and SASL_SSL; says too whether clients must show a certificate.
         passwords: user to password, for SASL PLAIN.
-        session_lifetime_ms: after so long a client that came in by SASL must log in again; 0 for never.
+        session_lifetime_ms: after so long a client that came in by SASL must log in again; 0 for never. Kafka's
+            default.
         tokens: how delegation tokens are made; None for no tokens.
         authorizer: None for none: everybody may do everything.
     """
@@ -29,7 +30,7 @@ class Security:
     protocol: str = "PLAINTEXT"
     tls: ssl.SSLContext | None = None
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
-    session_lifetime_ms: int = 0
+    session_lifetime_ms: int = 3_600_000
     tokens: TokenSettings | None = None
     authorizer: AuthorizerSettings | None = None
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, final
 
 from backend.metadata.client import ANONYMOUS, Client
+from backend.metadata.refusals import refuse
 from backend.net.apis import Apis
 from backend.net.listener import Farewell, Peer, Unserved
 from backend.net.login import Login, NotNow
@@ -82,19 +83,26 @@ class Session:
             if login is not None and login.check_api(api_key):
                 return await self._log_in(login, payload)
         except NotNow as error:
-            raise Unserved(str(error)) from None
+            raise self._farewell(payload, error) from None
         if api_key in _LOGIN_APIS:
             # There is none to make, or it is over. The same error in all versions of both, as Kafka's brokers give it.
             self._apis.check_version(api_key, api_version)
             return _encoded(api_key, api_version, correlation_id, _NO_LOGIN)
         return await self._apis.answer(payload, self._client)
 
+    def _farewell(self, payload: bytes, error: NotNow) -> Farewell | Unserved:
+        """How a connection ends on which something came that has no place there."""
+        if error.told is None:
+            return Unserved(str(error))
+        api_key, api_version, correlation_id = peek_request(payload)
+        self._apis.check_version(api_key, api_version)
+        body = refuse(api_key, api_version, _decoded(payload), ErrorCode.ILLEGAL_SASL_STATE, error.told)
+        return Farewell(_encoded(api_key, api_version, correlation_id, body), str(error))
+
     async def _log_in(self, login: Login, payload: bytes) -> bytes:
         api_key, api_version, correlation_id = peek_request(payload)
         self._apis.check_version(api_key, api_version)
-        _, at = read_request_header(payload)
-        request, _ = decoder(request_table(api_key), api_version)(payload, at)
-        answer = login.answer(api_key, api_version, request)
+        answer = login.answer(api_key, api_version, _decoded(payload))
         encoded = _encoded(api_key, api_version, correlation_id, answer.body)
         if answer.farewell is not None:
             await asyncio.sleep(FAILED_LOGIN_DELAY_S)
@@ -112,6 +120,12 @@ _NO_LOGIN: Final[Mapping[str, Any]] = {
     "auth_bytes": b"",
     "session_lifetime_ms": 0,
 }
+
+
+def _decoded(payload: bytes) -> dict[str, Any]:
+    header, at = read_request_header(payload)
+    request, _ = decoder(request_table(header.api_key), header.api_version)(payload, at)
+    return request
 
 
 def _encoded(api_key: int, api_version: int, correlation_id: int, body: Mapping[str, Any]) -> bytes:

@@ -46,7 +46,7 @@ INTERFACE: Final[dict[str, Plain]] = {
     "security.ssl.verify_hostname": True,
     "security.client_auth": "none",
     "security.users_file": None,
-    "security.session_lifetime_ms": 0,
+    "security.session_lifetime_ms": 3600000,
     "security.delegation_token_secret_file": None,
     "security.authorizer": "none",
     "security.super_users": [],

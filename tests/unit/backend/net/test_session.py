@@ -29,7 +29,7 @@ from tests.support.certificates import Authority
 
 TIMEOUT_S: Final = 10
 USERS: Final = {"ann": "ann-secret", "bob": "bob-secret"}
-SASL: Final = Security(protocol="SASL_PLAINTEXT", passwords=USERS)
+SASL: Final = Security(protocol="SASL_PLAINTEXT", passwords=USERS, session_lifetime_ms=0)
 ALL_TOPICS: Final = {"topics": None, "allow_auto_topic_creation": False}
 
 
