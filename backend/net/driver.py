@@ -220,7 +220,7 @@ class Driver:
             while True:
                 await self._carry_out(await self._next_effects())
         finally:
-            self._end()
+            self.end()
 
     async def _next_effects(self) -> Effects:
         await self._input_or_deadline()
@@ -336,7 +336,8 @@ class Driver:
         self._handles += 1
         return self._handles
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """What waits for the replica waits no more; also for one whose `run` has never begun."""
         self._stopped = True
         self._inputs.clear()
         self._settle()

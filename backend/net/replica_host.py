@@ -86,5 +86,6 @@ class ReplicaHost:
         self._network.drivers.pop(self.node_id, None)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        driver.end()
         await self.peers.close()
         await driver.disk.close()
