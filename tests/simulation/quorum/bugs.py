@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from backend.raft import elections, following, leading, log_index, reads, replication, snapshots, transitions, voting
-from backend.raft.batches import EpochEnd, SnapshotId
+from backend.raft.batches import EpochEnd, LogBatch, SnapshotId
 from backend.raft.calls import Calls
 from backend.raft.effects import DeleteBefore, Effects, ElectionState, SaveElection, Truncate
 from backend.raft.messages import (
@@ -25,7 +25,9 @@ from backend.raft.messages import (
 )
 from backend.raft.node import Node
 from backend.raft.states import Candidate, Leader, Prospective
-from tests.simulation.quorum.process import Process
+from backend.storage.storage import DiskStorage
+from tests.simulation.quorum.disk import Disk
+from tests.simulation.quorum.process import APPLIED_BYTES_MAX, Process
 from tests.simulation.quorum.state_machine import StateMachine
 
 Patch = pytest.MonkeyPatch
@@ -375,6 +377,16 @@ def _holds_on(patch: Patch) -> None:
     patch.setattr(leading, "complete_held", lambda node, leader: None)
 
 
+@bug("leading.complete_held", "a Fetch that is answered is held on", "each_request_is_answered_once")
+def _answered_twice(patch: Patch) -> None:
+    def complete(node: Node, leader: Leader) -> None:
+        for held in leader.held.values():
+            if leading._has_news(node, leader, held):
+                leading._complete(node, leader, held)
+
+    patch.setattr(leading, "complete_held", complete)
+
+
 @bug("replication.is_news", "a high watermark is no news", script="replication")
 def _no_news(patch: Patch) -> None:
     patch.setattr(
@@ -450,6 +462,19 @@ def _says_yes(patch: Patch) -> None:
     patch.setattr(following, "answer_begin", agree)
 
 
+@bug("reads.may_begin", "a read is told the end of the log", "reads_see_what_is_committed")
+def _end_of_the_log(patch: Patch) -> None:
+    confirm_read = Node.confirm_read
+    patch.setattr(
+        Node, "confirm_read", lambda self, handle, high_watermark: confirm_read(self, handle, self.log.end_offset)
+    )
+
+
+@bug("leading.on_begin_response", "no answer proves a read", "everything_comes_to_rest")
+def _never_proven(patch: Patch) -> None:
+    patch.setattr(leading, "on_begin_response", lambda node, leader, sent, response: None)
+
+
 # Snapshots
 
 
@@ -501,7 +526,7 @@ def _out_of_reach(patch: Patch) -> None:
     patch.setattr(log_index.LogIndex, "reaches", lambda self, offset, epoch: True)
 
 
-# The driver, and the state machine
+# The driver, the state machine, and the disk
 
 
 @bug("effects duty 1", "the driver sends before it has synced", "a_majority_has_what_is_committed")
@@ -528,3 +553,51 @@ def _forgets_a_record(patch: Patch) -> None:
             self.content = content
 
     patch.setattr(StateMachine, "snapshot", forget)
+
+
+@bug("effects duty 3", "a batch is left out when several are applied", "each_offset_is_applied_once")
+def _left_out(patch: Patch) -> None:
+    read = Disk.read
+
+    def leave_out(self: Disk, from_offset: int, end_offset: int, max_bytes: int) -> tuple[LogBatch, ...]:
+        found = read(self, from_offset, end_offset, max_bytes)
+        return found[1:] or found if max_bytes == APPLIED_BYTES_MAX else found
+
+    patch.setattr(Disk, "read", leave_out)
+
+
+@bug("effects duty 3", "the state machine drops a record", "all_states_are_the_same")
+def _dropped(patch: Patch) -> None:
+    apply = Process._apply
+
+    def drop(self: Process, high_watermark: int) -> None:
+        apply(self, high_watermark)
+        if self.node_id == 1:
+            del self.machine.content[-8:]
+
+    patch.setattr(Process, "_apply", drop)
+
+
+@bug(
+    "effects duty 3",
+    "a write is acknowledged when its offset is committed, in whatever epoch",
+    "acknowledged_writes_are_committed",
+)
+def _any_epoch(patch: Patch) -> None:
+    patch.setattr(Process, "_forget_writes", lambda self: None)
+
+
+@bug("storage sync", "a sync does nothing", "durable_is_durable")
+def _no_durability(patch: Patch) -> None:
+    patch.setattr(DiskStorage, "sync", lambda self: None)
+
+
+@bug("storage read", "the log is read from the batch after", "storage_reads_what_was_written")
+def _one_later(patch: Patch) -> None:
+    read = DiskStorage.read
+
+    def later(self: DiskStorage, from_offset: int, end_offset: int, max_bytes: int) -> tuple[LogBatch, ...]:
+        found = read(self, from_offset, end_offset, max_bytes)
+        return found[1:] or found
+
+    patch.setattr(DiskStorage, "read", later)

@@ -7,7 +7,7 @@ crashed is dead: what was planned for it does nothing, and the node's next proce
 import math
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from backend.raft.batches import SnapshotId
 from backend.raft.effects import (
@@ -35,6 +35,9 @@ from tests.simulation.quorum.state_machine import StateMachine
 
 if TYPE_CHECKING:
     from tests.simulation.quorum.world import World
+
+APPLIED_BYTES_MAX: Final = 1 << 39
+"""Of what is applied at once: all."""
 
 
 class LocalClock:
@@ -321,7 +324,7 @@ class Process:
     def _apply(self, high_watermark: int) -> None:
         world, machine = self.world, self.machine
         self.high_watermark = high_watermark
-        for batch in self.disk.read(machine.next_offset, high_watermark, 1 << 40):
+        for batch in self.disk.read(machine.next_offset, high_watermark, APPLIED_BYTES_MAX):
             world.ledger.applied(self, batch)
             machine.apply(batch)
         writes = self.writes
