@@ -41,9 +41,9 @@ RequestT = TypeVar("RequestT", bound=Request)
 ResponseT = TypeVar("ResponseT", bound=Response)
 
 
-def settings(voters: int = 3, node_id: int = NODE) -> QuorumSettings:
+def settings(voters: int = 3, node_id: int = NODE, request_timeout_ms: int = 2000) -> QuorumSettings:
     """Voters 1 to `voters`, with Kafka's time-outs."""
-    return QuorumSettings(node_id=node_id, voters=tuple(range(1, voters + 1)))
+    return QuorumSettings(node_id=node_id, voters=tuple(range(1, voters + 1)), request_timeout_ms=request_timeout_ms)
 
 
 def recovered(
@@ -79,14 +79,24 @@ class Script:
         voters: how many there are.
         node_id: which one it is; an observer when it is none of them.
         jitter: what the replica draws whenever it draws.
+        request_timeout_ms: when a request of its counts as lost.
     """
 
     def __init__(
-        self, disk: Recovered | None = None, *, voters: int = 3, node_id: int = NODE, jitter: float = 0.5
+        self,
+        disk: Recovered | None = None,
+        *,
+        voters: int = 3,
+        node_id: int = NODE,
+        jitter: float = 0.5,
+        request_timeout_ms: int = 2000,
     ) -> None:
         self.now_ms = 0
         self.replica = Replica(
-            settings(voters, node_id), disk or recovered(), jitter=lambda: jitter, now_ms=self.now_ms
+            settings(voters, node_id, request_timeout_ms),
+            disk or recovered(),
+            jitter=lambda: jitter,
+            now_ms=self.now_ms,
         )
         self.effects = self.replica.start(self.now_ms)
         self.sent: dict[int, Outgoing] = {}

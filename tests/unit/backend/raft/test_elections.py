@@ -171,6 +171,31 @@ def test_a_voter_that_cannot_be_reached_is_asked_again_after_a_pause() -> None:
     assert [to for to, _ in script.requests(VoteRequest)] == [2]
 
 
+def test_who_has_answered_is_asked_no_more_who_has_not_is_asked_again() -> None:
+    script = Script(voters=5, request_timeout_ms=400)
+    script.at(1500)
+    script.respond(script.to(2), kit.voted(True, 0))
+    script.respond(script.to(3), kit.voted(False, 0))
+    script.at(1920)
+    assert [to for to, _ in script.requests(VoteRequest)] == [4, 5]
+
+
+def test_once_an_election_is_decided_nobody_is_asked_for_the_last_one() -> None:
+    script = Script(voters=5)
+    script.at(1500)
+    script.respond(script.to(2), kit.voted(True, 0))
+    script.fail(script.to(5))
+    script.now_ms += 20
+    script.respond(script.to(3), kit.voted(True, 0))
+    assert script.requests(VoteRequest) == [(voter, kit.vote(1, 1)) for voter in (2, 3, 4, 5)]
+    script.respond(script.to(2), kit.voted(True, 1))
+    script.fail(script.to(5))
+    script.now_ms += 20
+    script.respond(script.to(3), kit.voted(True, 1))
+    assert script.state == ("Leader", 1, 1)
+    assert script.requests(VoteRequest) == []
+
+
 def test_a_vote_is_on_disk_with_the_answer_and_not_given_to_another() -> None:
     script = Script(kit.recovered(epoch=3))
     assert script.asked(kit.vote(2, 4), VoteResponse) == kit.voted(True, 4)
