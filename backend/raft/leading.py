@@ -78,8 +78,8 @@ def propose(node: Node, leader: Leader, encoded: Sequence[tuple[bytes, int]]) ->
         )
         offset = last_offset + 1
     node.append(tuple(batches))
-    if not move_high_watermark(node, leader):
-        complete_held(node, leader)
+    move_high_watermark(node, leader)
+    complete_held(node, leader)
     return offset - 1
 
 
@@ -105,7 +105,7 @@ def on_fetch(node: Node, leader: Leader, handle: int, request: FetchRequest, now
         known_high_watermark=request.high_watermark,
         deadline_ms=now_ms + min(request.max_wait_ms, node.settings.fetch_max_wait_ms),
     )
-    if progress is None or held.deadline_ms <= now_ms or _has_news(node, leader, held):
+    if progress is None or _has_news(node, leader, held):
         _complete(node, leader, held)
         return
     earlier = leader.held.get(request.replica_id)
@@ -138,19 +138,17 @@ def on_fetch_snapshot(node: Node, leader: Leader, handle: int, request: FetchSna
     node.reply(handle, response, read)
 
 
-def move_high_watermark(node: Node, leader: Leader) -> bool:
-    """Move the high watermark as far as it may; returns whether it moved. Whoever waits for it is answered."""
+def move_high_watermark(node: Node, leader: Leader) -> None:
+    """Move the high watermark as far as it may, and answer whoever waits for it."""
     end_offset = replication.committed_end(
         [node.log.end_offset, *(progress.log_end_offset for progress in leader.voters.values())],
         node.settings.majority,
         leader.epoch_start_offset,
     )
-    if end_offset <= leader.high_watermark:
-        return False
-    leader.high_watermark = end_offset
-    node.raise_high_watermark(end_offset)
-    complete_held(node, leader)
-    return True
+    if end_offset > leader.high_watermark:
+        leader.high_watermark = end_offset
+        node.raise_high_watermark(end_offset)
+        complete_held(node, leader)
 
 
 def complete_held(node: Node, leader: Leader) -> None:

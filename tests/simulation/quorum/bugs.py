@@ -260,7 +260,7 @@ def _old_epoch(patch: Patch) -> None:
 def _observers_count(patch: Patch) -> None:
     move = leading.move_high_watermark
 
-    def count(node: Node, leader: Leader) -> bool:
+    def count(node: Node, leader: Leader) -> None:
         voters = leader.voters
         leader.voters = voters | leader.observers
         moved = move(node, leader)

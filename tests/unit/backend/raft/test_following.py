@@ -91,16 +91,16 @@ def test_after_a_failure_it_asks_again_after_a_pause() -> None:
 
 
 def test_a_fetch_that_takes_too_long_counts_as_lost_and_its_answer_as_nothing() -> None:
-    script = follower()
-    script.respond(script.to(2), kit.fetched(2, 3))
-    script.at(100)
-    script.respond(script.to(2), kit.fetched(2, 3))
+    script = Script(kit.recovered(epoch=3, leader=2), request_timeout_ms=400)
     lost = script.to(2)
-    script.at(2099)
-    assert script.state == ("Follower", 3, 2)
-    assert script.replica.deadline_ms == 2100
-    script.respond(lost, kit.fetched(2, 3))
-    assert script.replica.deadline_ms == 2099 + 2000
+    script.at(399)
+    assert script.effects.requests == ()
+    # The time is up, and another input comes before the alarm.
+    script.now_ms = 400
+    script.receive(kit.vote(3, 3, pre_vote=True))
+    assert script.requests(FetchRequest) == [(2, kit.fetch(1, 3, 0, 0))]
+    script.respond(lost, kit.fetched(2, 3, kit.log_batch(0, 3)))
+    assert script.effects == kit.NOTHING
 
 
 def test_the_fetch_timeout_runs_from_the_last_answer() -> None:

@@ -420,6 +420,7 @@ def test_a_voter_that_never_answers_is_asked_no_more_than_ten_times_at_once() ->
         asked += sum(1 for to, _ in script.asked_to_begin() if to == 3)
         script.respond(script.to(2), kit.begun(1, 1))
         assert [read.handle for read in script.reads()] == [handle]
+        assert script.replica.deadline_ms > script.now_ms
     assert asked == 9
 
 
@@ -473,18 +474,28 @@ def test_an_observer_that_is_long_gone_is_forgotten() -> None:
     script.acknowledge(100)
     script.at(200_000)
     script.acknowledge(101)
-    script.at(300_001)
-    assert [observer.replica_id for observer in script.replica.describe(script.now_ms).observers] == [101]
+    for now_ms, expected in ((300_000, [100, 101]), (300_001, [101])):
+        observers = script.replica.describe(now_ms).observers
+        assert [observer.replica_id for observer in observers] == expected
 
 
 def test_observers_are_remembered_up_to_a_limit_and_served_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("backend.raft.leading.OBSERVERS_MAX", 2)
     script = Script(voters=1)
-    for observer in (100, 101, 102):
+    for observer in (0, 100, 101):
         script.receive(kit.fetch(observer, 1, 1, 1, high_watermark=1))
     # The third is answered at once, and leaves no trace.
     assert answer(script, script.handle).high_watermark == 1
-    assert [observer.replica_id for observer in script.replica.describe(0).observers] == [100, 101]
+    assert [observer.replica_id for observer in script.replica.describe(0).observers] == [0, 100]
+
+
+def test_an_observer_that_is_long_gone_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.raft.leading.OBSERVERS_MAX", 1)
+    script = Script(voters=1)
+    script.acknowledge(100)
+    script.at(300_001)
+    script.acknowledge(101)
+    assert [observer.replica_id for observer in script.replica.describe(script.now_ms).observers] == [101]
 
 
 def test_who_does_not_lead_describes_itself() -> None:
@@ -543,8 +554,8 @@ def test_both_snapshots_that_are_kept_are_served_and_no_other() -> None:
 
 def test_a_position_before_the_snapshot_is_refused() -> None:
     script = Script(voters=1)
+    snapshot = SnapshotId(end_offset=1, epoch=1)
     script.snapshot(1, 1)
-    response = script.asked(
-        kit.fetch_snapshot(100, 1, SnapshotId(end_offset=1, epoch=1), position=-1), FetchSnapshotResponse
-    )
-    assert response.error_code is ErrorCode.POSITION_OUT_OF_RANGE
+    for position, error in ((-1, ErrorCode.POSITION_OUT_OF_RANGE), (0, ErrorCode.NONE)):
+        response = script.asked(kit.fetch_snapshot(100, 1, snapshot, position), FetchSnapshotResponse)
+        assert response.error_code is error
