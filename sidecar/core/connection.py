@@ -291,6 +291,11 @@ class ClientConnection:
         self._queue.pop(0)
         self._writes_queued -= exchange.kind is Kind.WRITE
 
+    @property
+    def nothing_ahead(self) -> bool:
+        """Whether no gated request and no write waits, or has yet to be answered."""
+        return not (self._queue or self._reads_sent or self._writes_sent)
+
     # Answers
 
     @property

@@ -4,12 +4,13 @@ Reads no more than it must: plain requests are known by their key, writes by the
 to see whether one may create topics or asks about a broker, and because they may share a connection with others.
 """
 
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, final
 
 from codec import encode_request
 from codec.api_keys import ApiKey
 from codec.compiled import decoder
-from codec.headers import client_id_of, peek_request, request_body_offset, request_state
+from codec.headers import ConsistencyState, client_id_of, peek_request, request_body_offset, request_state
 from codec.registry import known_versions, request_table
 from sidecar.core.apis import TRAITS, Kind
 from sidecar.core.connection import Request
@@ -20,6 +21,13 @@ _FIRST_METADATA_WITH_FLAG: Final = 4
 """Below this version a Metadata request has no ``allow_auto_topic_creation``: it always may create."""
 _BROKER_RESOURCES: Final = frozenset({4, 8})
 """ConfigResource.Type BROKER and BROKER_LOGGER: only the broker itself knows its dynamic configuration."""
+
+
+REMEMBERED_MAX: Final = 256
+"""How many different reads are remembered."""
+REMEMBERED_BYTES_MAX: Final = 512
+"""How large one of them may be."""
+_NO_CORRELATION_ID: Final = bytes(4)
 
 
 def read_request(payload: bytes, scope: Scope, connection_id: int) -> Request:
@@ -42,14 +50,12 @@ def read_request(payload: bytes, scope: Scope, connection_id: int) -> Request:
         effective=traits.effective,
         payload=payload,
     )
-    if api_key == ApiKey.METADATA:
-        _read_metadata(request)
-    elif api_key in (ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER) and not _known(request):
-        raise UnsupportedVersion
-    elif traits.kind is Kind.READ:
-        _read_others(request)
     if traits.kind is Kind.READ:
-        request.state = request_state(payload)
+        without_id = b"".join((payload[:4], _NO_CORRELATION_ID, payload[8:]))
+        say = _said_before if len(payload) <= REMEMBERED_BYTES_MAX else _said
+        request.kind, request.pinned, request.effective, request.may_create, request.state = say(without_id)
+    elif api_key == ApiKey.FIND_COORDINATOR and not _known(request):
+        raise UnsupportedVersion
     return request
 
 
@@ -70,6 +76,42 @@ def as_pure_read(request: Request) -> bytes:
     body, end = _read_body(request, start)
     body["allow_auto_topic_creation"] = False
     return b"".join((payload[:start], encode_request(request.api_key, request.api_version, body), payload[end:]))
+
+
+@final
+class _Said(NamedTuple):
+    """What a gated read says that `sidecar.core.apis` does not know; see `Request`."""
+
+    kind: Kind
+    pinned: bool
+    effective: bool
+    may_create: bool
+    state: ConsistencyState | None
+
+
+def _said(payload: bytes) -> _Said:
+    api_key, api_version, _ = peek_request(payload)
+    traits = TRAITS[api_key]
+    request = Request(
+        api_key=api_key,
+        api_version=api_version,
+        kind=traits.kind,
+        trace=traits.trace,
+        pinned=traits.pinned,
+        effective=traits.effective,
+        payload=payload,
+    )
+    if api_key == ApiKey.METADATA:
+        _read_metadata(request)
+    elif api_key == ApiKey.DESCRIBE_CLUSTER and not _known(request):
+        raise UnsupportedVersion
+    else:
+        _read_others(request)
+    return _Said(request.kind, request.pinned, request.effective, request.may_create, request_state(payload))
+
+
+_said_before: Final = lru_cache(maxsize=REMEMBERED_MAX)(_said)
+"""Clients ask the same again and again, and only the correlation id changes."""
 
 
 def _read_body(request: Request, start: int) -> tuple[dict[str, Any], int]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sidecar.core.bounds import Bound, proven, shown
+from sidecar.core.connection import Request
 from sidecar.core.ids import NodeId, Seq
 from sidecar.core.view import Broker, Channel, Load, View
 
@@ -96,6 +97,16 @@ def at_home(question: Question, view: View, loads: Mapping[NodeId, Load]) -> For
     if not proven(question.bound, broker, home, effective=question.effective):
         return None
     return Forward(home, None, False)
+
+
+def goes_home(
+    request: Request, bound: Bound, broker: Broker, home: Channel, loads: Mapping[NodeId, Load], *, effective: bool
+) -> bool:
+    """Whether the client's own broker is proven, and no other is idler, whether it could be asked or not."""
+    in_flight = home.load.in_flight
+    if in_flight and any(load.in_flight < in_flight for load in loads.values()):
+        return False
+    return broker.speaks(request.api_key, request.api_version) and proven(bound, broker, home, effective=effective)
 
 
 def among_all(question: Question, view: View, loads: Mapping[NodeId, Load], seq: Seq) -> Decision:
