@@ -143,11 +143,16 @@ class ChannelOpened:
 
 @dataclass(frozen=True, slots=True)
 class ChannelClosed:
-    """A channel for routed reads closed, or could not be opened (``channel_id`` None)."""
+    """A channel for routed reads closed, or could not be opened (``channel_id`` None).
+
+    Attributes:
+        ours: the shell ended it: its broker has lost nothing.
+    """
 
     node_id: NodeId
     channel_id: int | None
     identity: Identity = OWN
+    ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)

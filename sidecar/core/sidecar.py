@@ -317,7 +317,7 @@ class Sidecar:
         if channel is None or channel.channel_id != event.channel_id:
             return []
         del self.cluster.channels[event.node_id, event.identity]
-        actions = self._lost(event.node_id, seq, now_ms, probe=False)
+        actions = [] if event.ours else self._lost(event.node_id, seq, now_ms, probe=False)
         return actions + self.gate.channel_lost(channel, list(self.connections.values()), seq, now_ms)
 
     def _identity_gone(self, identity: Identity, seq: Seq, now_ms: float) -> list[Action]:

@@ -44,6 +44,8 @@ from sidecar.net.sasl import Login
 
 log = logging.getLogger("tidegate.links")
 
+CHANNEL_IDLE_S: Final = 300.0
+"""How long a channel may be unused; brokers end connections that are idle for ten minutes, by default."""
 _RETRY_S_MIN: Final = 0.05
 _RETRY_S_MAX: Final = 1.0
 _REFUSALS: Final = frozenset({ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION})
@@ -63,6 +65,7 @@ class Link:
         self._heads: BrokerConnection | None = None
         self._heads_lock = asyncio.Lock()
         self._channels: dict[Identity, BrokerConnection] = {}
+        self._used_s: dict[Identity, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._lost = asyncio.Event()
         self._run(self._keep_probing())
@@ -194,42 +197,65 @@ class Link:
     def close_channel(self, identity: Identity) -> None:
         """Ends it, if it is open; the core is not told."""
         if (channel := self._channels.pop(identity, None)) is not None:
+            del self._used_s[identity]
             channel.close()
 
     def relay(self, identity: Identity, payload: bytes, on_answer: Callable[[bytes], None]) -> None:
         """Sends a routed read on the open channel of an identity."""
         if (channel := self._channels.get(identity)) is not None:
+            self._used_s[identity] = asyncio.get_running_loop().time()
             channel.relay(payload, on_answer)
 
     async def _open_channel(self, identity: Identity) -> None:
         driver, channel_id = self._driver, self._driver.next_channel_id()
-        channel: BrokerConnection | None = None
         login = self._links.access.login if identity == OWN else driver.identities.login(identity)
+        channel: BrokerConnection | None = None
+        refusal = ""
 
         def lost(cause: str) -> None:
             if self._channels.get(identity) is channel:
-                del self._channels[identity]
-                driver.handle(ChannelClosed(self.node_id, channel_id, identity))
+                del self._channels[identity], self._used_s[identity]
+                driver.handle(ChannelClosed(self.node_id, channel_id, identity, ours=cause == "login"))
                 if cause == "login":
                     driver.identities.refused(identity, "it has expired")
 
         try:
-            if identity != OWN and login is None:
-                raise BrokerUnavailable("ours", "the client has gone meanwhile")
-            channel = await self._connect(lost, login)
+            if identity == OWN or login is not None:
+                channel = await self._connect(lost, login)
         except BrokerUnavailable as error:
             log.debug("broker %d: %s", self.node_id, error)
-            driver.handle(ChannelClosed(self.node_id, None, identity))
-            if error.cause == "login" and identity != OWN:
-                driver.identities.refused(identity, f"broker {self.node_id}: {error}")
-            return
-        if identity != OWN and driver.identities.login(identity) is None:
+            refusal = f"broker {self.node_id}: {error}" if error.cause == "login" else ""
+        finally:
+            # Whatever happened: somebody waits for it.
+            if channel is None:
+                driver.handle(ChannelClosed(self.node_id, None, identity))
+        if channel is None:
+            if refusal and identity != OWN:
+                driver.identities.refused(identity, refusal)
+        elif identity != OWN and driver.identities.login(identity) is None:
             channel.close()
-            return
-        self._channels[identity] = channel
+        else:
+            self._opened(identity, channel, channel_id)
+
+    def _opened(self, identity: Identity, channel: BrokerConnection, channel_id: int) -> None:
+        loop = asyncio.get_running_loop()
+        self._channels[identity], self._used_s[identity] = channel, loop.time()
+        loop.call_later(CHANNEL_IDLE_S, self._end_idle, identity, channel, channel_id)
         position = channel.position if has_position(channel.versions) else None
         shown = UNKNOWN_OFFSET if position is None else position
-        driver.handle(ChannelOpened(self.node_id, channel_id, shown, identity))
+        self._driver.handle(ChannelOpened(self.node_id, channel_id, shown, identity))
+
+    def _end_idle(self, identity: Identity, channel: BrokerConnection, channel_id: int) -> None:
+        """A channel that nobody uses is ended here, before its broker does, which would look like another process."""
+        if self._channels.get(identity) is not channel:
+            return
+        loop = asyncio.get_running_loop()
+        left_s = self._used_s[identity] + CHANNEL_IDLE_S - loop.time()
+        if channel.in_flight or left_s > 0:
+            loop.call_later(max(left_s, _RETRY_S_MAX), self._end_idle, identity, channel, channel_id)
+            return
+        self.close_channel(identity)
+        self._driver.handle(ChannelClosed(self.node_id, channel_id, identity, ours=True))
 
     # Steps
 

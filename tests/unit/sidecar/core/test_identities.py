@@ -2,7 +2,7 @@
 
 import pytest
 
-from sidecar.core.events import IdentityChanged, IdentityGone
+from sidecar.core.events import ChannelClosed, IdentityChanged, IdentityGone
 from sidecar.core.ids import OWN, Identity, NodeId
 from tests.unit.sidecar.core.conversation import Conversation, quorum
 from tests.unit.sidecar.core.test_gate import CREATE, METADATA, at_rest
@@ -85,6 +85,21 @@ def test_a_refused_identity_falls_back_to_the_own_broker_and_the_brokers_lose_no
     assert talk.core.cluster.channels == {}
     assert (client.identity, other.identity) == (None, None)
     assert talk.shows(1, 11) == ["release Metadata: proven (broker behind)", "send Metadata to home"]
+
+
+def test_a_channel_that_the_sidecar_ends_says_nothing_about_its_broker() -> None:
+    talk = Conversation()
+    behind(talk)
+    client = talk.client(1, identity=ALICE)
+    talk.asks(client, METADATA)
+    talk.channel(2, shown=11, identity=ALICE)
+    channel = talk.core.cluster.channels[NodeId(2), ALICE]
+    before = talk.core.cluster.view.brokers[NodeId(2)]
+    assert talk(ChannelClosed(NodeId(2), channel.channel_id, ALICE, ours=True)) == ["open channel to 2 as 1"]
+    assert talk.core.cluster.view.brokers[NodeId(2)] is before
+    talk.channel(2, shown=11, identity=ALICE)
+    talk.channel_breaks(2, ALICE)
+    assert talk.core.cluster.view.brokers[NodeId(2)].incarnation == before.incarnation + 1
 
 
 def test_a_channel_that_could_not_be_opened_is_asked_for_again_by_the_same_identity_only() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
-from sidecar.net import broker_connection, identities
+from sidecar.core.ids import NodeId
+from sidecar.net import broker_connection, identities, links
 from tests.support.fake_broker import Ask, FakeCluster
 from tests.support.fake_login import FakeSasl
 from tests.support.sidecar_app import ServingSidecar, serving
@@ -168,6 +169,23 @@ async def test_an_identity_ends_with_its_last_client(tmp_path: Path) -> None:
         core = at.sidecar.app.driver.core
         assert {identity for _, identity in core.cluster.channels} <= {0}
         assert core.cluster.view.brokers[next(iter(core.cluster.addresses))].up
+
+
+async def test_a_channel_that_nobody_uses_is_ended_and_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(links, "CHANNEL_IDLE_S", 0.05)
+    monkeypatch.setattr(links, "_RETRY_S_MAX", 0.05)
+    async with scene(tmp_path) as at, await at.login(plain("alice")) as client:
+        core = at.sidecar.app.driver.core
+        assert await whoami(client) == "alice at 2"
+        incarnation = core.cluster.view.brokers[NodeId(2)].incarnation
+        await at.until(lambda: not core.cluster.channels)
+        assert len(at.identities) == 1
+        assert await whoami(client) == "alice at 2"
+        assert core.cluster.view.brokers[NodeId(2)].incarnation == incarnation
+        channels = [ask.connection for ask in at.cluster.brokers[2].asked_for(ApiKey.DESCRIBE_CONFIGS)]
+        assert len(set(channels)) == 2
 
 
 @pytest.mark.row("5.3")
