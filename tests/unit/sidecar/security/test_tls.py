@@ -14,11 +14,13 @@ import pytest
 
 from codec.api_keys import ApiKey
 from config.faults import ConfigError
-from config.sidecar import Ssl
+from config.sidecar import ClusterSecurity, Ssl
 from config.tls import client_context, server_context
+from config.values import HostPort
 from sidecar.net import tls_server
 from sidecar.net.access import ClientTls
 from sidecar.net.broker_connection import BrokerUnavailable, connect
+from sidecar.survey import surveying
 from tests.support.address import Address
 from tests.support.certificates import Authority, Identity
 from tests.support.fake_broker import FakeCluster
@@ -202,6 +204,16 @@ async def test_brokers_that_ask_for_a_certificate_get_ours_for_clients_too(autho
     mutual = {"listener": {"identity": "sidecar"}, "cluster": to_cluster(authority, own)}
     async with brokers(server_context(files, "required")) as (_, bootstrap), serving(bootstrap, **mutual) as sidecar:
         assert (await ask(sidecar, None))["cluster_id"] == "fake"
+
+
+async def test_a_look_at_a_cluster_without_a_sidecar_speaks_tls_too(authority: Authority, own: Identity) -> None:
+    security = ClusterSecurity.model_validate(to_cluster(authority)["security"])
+    async with brokers(server_context(_files(own), "none")) as (cluster, _):
+        servers = [HostPort(*broker.address) for broker in cluster.brokers.values()]
+        async with surveying(servers, security) as surveyor:
+            survey = await surveyor.look()
+    assert survey.answered
+    assert [standing.offset for standing in survey.brokers] == [100, 100]
 
 
 async def test_the_name_that_was_dialled_is_told_and_looked_for(authority: Authority, tmp_path: Path) -> None:
