@@ -112,6 +112,15 @@ def test_one_partition_moved_twice_in_a_request_ends_where_the_last_move_says() 
     assert (story.partition.replicas, set(story.partition.isr), story.partition.leader) == ((2, 3), {2, 3}, 2)
 
 
+@pytest.mark.parametrize(("replicas", "epochs"), [((1, 3), 1), ((1, 2, 3), 0), ((2, 1), 0), ((3,), 1)])
+def test_the_leader_epoch_grows_when_a_replica_goes_or_another_one_leads(
+    replicas: tuple[int, ...], epochs: int
+) -> None:
+    story = Story(1, 2)
+    assert story.move(*replicas) == 0
+    assert (story.partition.replicas, story.partition.leader_epoch) == (replicas, epochs)
+
+
 def test_a_preferred_leader_that_is_away_is_not_elected() -> None:
     story = Story(1, 2)
     story.fence(1)

@@ -83,6 +83,18 @@ def test_a_token_can_be_made_to_expire_earlier_or_at_once() -> None:
     assert story.expire(-1) == (ErrorCode.DELEGATION_TOKEN_NOT_FOUND, 0)
 
 
+def test_only_who_owns_a_token_or_is_its_renewer_makes_it_live_on_or_end() -> None:
+    story = Story(renewers=[{"principal_type": "User", "principal_name": "bob"}])
+    hmac = story.token["hmac"]
+    found = {}
+    for user in ("ann", "bob", "eve"):
+        renewed = story.ask(ApiKey.RENEW_DELEGATION_TOKEN, 2, {"hmac": hmac, "renew_period_ms": -1}, user)
+        expired = story.ask(ApiKey.EXPIRE_DELEGATION_TOKEN, 2, {"hmac": hmac, "expiry_time_period_ms": 5}, user)
+        found[user] = (renewed["error_code"], expired["error_code"])
+    refused = ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
+    assert found == {"ann": (0, 0), "bob": (0, 0), "eve": (refused, refused)}
+
+
 def test_expired_tokens_go_with_the_next_write() -> None:
     story = Story(max_lifetime_ms=5)
     old = story.token["token_id"]

@@ -1,6 +1,7 @@
 """Clients that have to say who they are, at a cluster on real sockets: SASL, TLS, certificates, access rules."""
 
 import asyncio
+import base64
 import hashlib
 import logging
 import ssl
@@ -15,6 +16,7 @@ import uvloop
 
 from backend.app import Backend, embedded, security_of
 from backend.metadata.authorizer import AuthorizerSettings
+from backend.metadata.tokens import TokenSettings
 from backend.net import session
 from backend.net.security import Security
 from codec import decode_response, encode_request
@@ -255,21 +257,67 @@ async def test_a_login_under_tls(authority: Authority, tmp_path: Path) -> None:
         await client.close()
 
 
-async def test_a_credential_of_the_log_logs_in() -> None:
+async def scram(cluster: Backend, user: str, password: str, extension: str = "") -> tuple[Client, int]:
+    """A login by SCRAM-SHA-256, and the error code that it ends with."""
+    client, login = await Client.to(cluster), scramp.ScramClient(["SCRAM-SHA-256"], user, password)
+    await client.ask(ApiKey.SASL_HANDSHAKE, 1, {"mechanism": "SCRAM-SHA-256"})
+    message = login.get_client_first() + extension
+    login.client_first_bare += extension
+    first = await client.ask(ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": message.encode()})
+    if first["error_code"]:
+        return client, first["error_code"]
+    login.set_server_first(first["auth_bytes"].decode())
+    last = await client.ask(ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": login.get_client_final().encode()})
+    login.set_server_final(last["auth_bytes"].decode())
+    return client, last["error_code"]
+
+
+async def test_a_credential_of_the_log_logs_in_once_it_is_in_effect() -> None:
     async with Backend(embedded(brokers=1, security=SASL)) as cluster:
         client = await Client.to(cluster)
         await client.log_in("ann", "ann-secret")
         salt = b"salt of 16 bytes"
         upsertion = {"name": "sue", "mechanism": 1, "iterations": 4096, "salt": salt}
         upsertion["salted_password"] = hashlib.pbkdf2_hmac("sha256", b"sue-pw", salt, 4096)
+        cluster.broker(1).publish_delay_ms = 3_600_000
         await client.ask(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, {"deletions": [], "upsertions": [upsertion]})
-        await settled(cluster)
+        await cluster.broker(1).publication.reach(cluster.head_offset)
         await client.close()
-        sue, login = await Client.to(cluster), scramp.ScramClient(["SCRAM-SHA-256"], "sue", "sue-pw")
-        await sue.ask(ApiKey.SASL_HANDSHAKE, 1, {"mechanism": "SCRAM-SHA-256"})
-        first = await sue.ask(ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": login.get_client_first().encode()})
-        login.set_server_first(first["auth_bytes"].decode())
-        last = await sue.ask(ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": login.get_client_final().encode()})
-        login.set_server_final(last["auth_bytes"].decode())
+        sue, error = await scram(cluster, "sue", "sue-pw")
+        assert error == ErrorCode.SASL_AUTHENTICATION_FAILED
+        await sue.close()
+        cluster.broker(1).publish_delay_ms = 0
+        await settled(cluster)
+        sue, error = await scram(cluster, "sue", "sue-pw")
+        assert error == 0
         assert names(await sue.ask(ApiKey.METADATA, 12, ALL_TOPICS)) == []
         await sue.close()
+
+
+async def test_who_has_come_in_by_a_token_is_its_owner_and_asks_for_no_more_tokens() -> None:
+    authorizer = AuthorizerSettings(super_users=frozenset({"User:ann"}))
+    tokens = TokenSettings(secret="token secret")
+    security = Security(protocol="SASL_PLAINTEXT", passwords=USERS, authorizer=authorizer, tokens=tokens)
+    async with Backend(embedded(brokers=1, security=security)) as cluster:
+        bob = await Client.to(cluster)
+        await bob.log_in("bob", "bob-secret")
+        token = await bob.ask(ApiKey.CREATE_DELEGATION_TOKEN, 3, {"max_lifetime_ms": -1})
+        await settled(cluster)
+        quorum = await bob.ask(ApiKey.DESCRIBE_QUORUM, 2, {"topics": []})
+        assert quorum["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        by_token, error = await scram(
+            cluster, token["token_id"], base64.b64encode(token["hmac"]).decode(), ",tokenauth=true"
+        )
+        assert error == 0
+        described = [await each.ask(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, {"owners": None}) for each in (bob, by_token)]
+        assert [len(described[0]["tokens"]), described[1]["error_code"]] == [
+            1,
+            ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+        ]
+        refused = await by_token.ask(ApiKey.CREATE_DELEGATION_TOKEN, 3, {"max_lifetime_ms": -1})
+        assert (refused["error_code"], refused["principal_name"]) == (
+            ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+            "bob",
+        )
+        await bob.close()
+        await by_token.close()
