@@ -263,9 +263,8 @@ def _observers_count(patch: Patch) -> None:
     def count(node: Node, leader: Leader) -> None:
         voters = leader.voters
         leader.voters = voters | leader.observers
-        moved = move(node, leader)
+        move(node, leader)
         leader.voters = voters
-        return moved
 
     patch.setattr(leading, "move_high_watermark", count)
 
