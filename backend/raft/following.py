@@ -51,7 +51,6 @@ def seek(node: Node, unattached: Unattached, now_ms: int) -> None:
     voters = node.settings.voters
     voter = voters[node.turn % len(voters)]
     node.turn += 1
-    node.forget_requests()
     node.send(voter, _fetch(node, max_wait_ms=0), now_ms)
     unattached.ask_at_ms = now_ms + node.settings.request_timeout_ms
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.raft.batches import SnapshotId
+from backend.raft.batches import LogBatch, SnapshotId
 from backend.raft.effects import (
     Append,
     DeleteBefore,
@@ -38,11 +38,11 @@ def test_a_restarted_follower_asks_its_leader_for_what_comes_after_its_log() -> 
 
 def test_what_comes_is_appended_and_more_is_asked_for_at_once() -> None:
     script = follower()
-    first, second = kit.log_batch(0, 1, 2), kit.log_batch(2, 3)
-    script.respond(script.to(2), kit.fetched(2, 3, first, second, high_watermark=2))
-    assert script.persisted() == (Append((first, second)),)
+    batches = kit.log_batch(0, 1, 2), kit.log_batch(2, 3), kit.log_batch(3, 3)
+    script.respond(script.to(2), kit.fetched(2, 3, *batches, high_watermark=2))
+    assert script.persisted() == (Append(batches),)
     assert script.effects.high_watermark == 2
-    assert script.requests(FetchRequest) == [(2, kit.fetch(1, 3, 3, 3, high_watermark=2))]
+    assert script.requests(FetchRequest) == [(2, kit.fetch(1, 3, 4, 3, high_watermark=2))]
 
 
 def test_no_more_is_known_to_be_committed_than_is_in_the_log() -> None:
@@ -68,8 +68,9 @@ def test_the_high_watermark_never_goes_back() -> None:
         (kit.log_batch(2, 2),),
         (kit.log_batch(2, 4),),
         (kit.log_batch(2, 3), kit.log_batch(4, 3)),
+        (LogBatch(base_offset=2, last_offset=1, leader_epoch=3, encoded=b""),),
     ],
-    ids=["overlap", "gap", "older epoch", "later epoch", "gap between"],
+    ids=["overlap", "gap", "older epoch", "later epoch", "gap between", "nothing"],
 )
 def test_what_does_not_follow_on_the_log_is_not_taken_and_no_sign_of_life(batches: tuple[object, ...]) -> None:
     script = follower(1, 3)
@@ -245,6 +246,21 @@ def test_a_snapshot_that_is_gone_is_given_up_and_the_leader_asked_anew() -> None
     script.respond(script.to(2), kit.piece(2, 3, SNAPSHOT, 0, b"", 0, ErrorCode.SNAPSHOT_NOT_FOUND))
     script.at(20)
     assert script.requests(FetchRequest) == [(2, kit.fetch(1, 3, 0, 0))]
+
+
+def test_a_leader_that_is_behind_in_epochs_does_not_end_a_download() -> None:
+    script = follower()
+    script.respond(script.to(2), kit.fetched(2, 3, snapshot=SNAPSHOT))
+    script.respond(script.to(2), kit.piece(-1, 2, SNAPSHOT, 0, b"", 0, ErrorCode.UNKNOWN_LEADER_EPOCH))
+    script.at(20)
+    assert [request.position for _, request in script.requests(FetchSnapshotRequest)] == [0]
+
+
+def test_a_snapshot_of_the_leaders_own_epoch_is_fetched() -> None:
+    script = follower()
+    snapshot = SnapshotId(end_offset=9, epoch=3)
+    script.respond(script.to(2), kit.fetched(2, 3, snapshot=snapshot))
+    assert [request.snapshot_id for _, request in script.requests(FetchSnapshotRequest)] == [snapshot]
 
 
 def test_another_leaders_snapshot_is_begun_anew() -> None:
