@@ -16,9 +16,11 @@ from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from codec import batches
+from codec.api_keys import ApiKey
 from codec.batches import encode_batch, read_batch
 from codec.compiled import decoder, encoder
 from codec.errors import CodecError
+from codec.fixed_length import fit_node_endpoints
 from codec.headers import (
     ConsistencyState,
     RequestHeader,
@@ -32,6 +34,7 @@ from codec.metadata_records import METADATA_TABLES
 from codec.records import LogRecord
 from codec.registry import known_versions, request_table, response_table
 from codec.schema import Array, Struct, Table
+from codec.walk import node_endpoints, walk_tail
 from tests.differential.definitions import snake_case
 from tests.differential.java_oracle import JavaError, Oracle
 from tests.support.message_values import values
@@ -296,6 +299,42 @@ def test_both_refuse_a_batch_whose_checksum_does_not_agree(oracle: Oracle, at: i
         oracle.records(bytes(bad))
     with pytest.raises(CodecError):
         read_batch(bytes(bad))
+
+
+FIRST_WITH_ENDPOINTS: Final = {ApiKey.PRODUCE: 10, ApiKey.FETCH: 16, ApiKey.SHARE_FETCH: 0, ApiKey.SHARE_ACKNOWLEDGE: 0}
+
+
+@pytest.mark.row("1")
+@pytest.mark.parametrize("api_key", FIRST_WITH_ENDPOINTS)
+def test_java_reads_a_tail_that_was_made_to_keep_its_length(oracle: Oracle, api_key: ApiKey) -> None:
+    ours = "127.0.0.1"
+    for version in oracle.versions(api_key):
+        if version < FIRST_WITH_ENDPOINTS[api_key]:
+            continue
+        # Room to fill; none; room that the racks must make; room that endpoints must make.
+        for host, rack, least in (
+            ("kafka-1.example", "a", 3),
+            ("127.0.0.9", None, 3),
+            ("a" * 7, "a" * 9, 3),
+            ("b", None, 0),
+        ):
+            endpoints: list[dict[str, Any]] = [
+                {"node_id": n, "host": host, "port": 9092, "rack": rack} for n in (1, 2, 3)
+            ]
+            body = encoder(response_table(api_key), version)({"node_endpoints": endpoints})
+            walk = node_endpoints(body, api_key, version, 0)
+            tail = body[walk.tail_start :]
+            fitted = fit_node_endpoints(
+                tail,
+                walk_tail(tail, api_key, version, frozenset()),
+                [{**endpoint, "host": ours, "port": 19100 + endpoint["node_id"]} for endpoint in endpoints],
+            )
+            seen = oracle.message("response", api_key, version, body[: walk.tail_start] + fitted)
+            assert seen is not None
+            named = [(e["nodeId"], e["host"], e["port"]) for e in seen.value.get("nodeEndpoints", ())]
+            assert named == [(n, ours, 19100 + n) for n in range(1, len(named) + 1)]
+            assert least <= len(named) <= (3 if least else 1)
+            assert seen.encoded == body[: walk.tail_start] + fitted
 
 
 def test_the_oracle_can_refuse(oracle: Oracle) -> None:
