@@ -438,11 +438,16 @@ def run(config: SidecarConfig, source: Path | None = None) -> int:
     logs.configure(config.logging.level, config.logging.format, sys.stderr)
     memory.keep_freed()
     try:
-        uvloop.run(serve(config, _say, source))
+        uvloop.run(serve(config, _say_ready, source))
     except (StartError, ConfigError) as error:
         _say(f"tidegate: {error}")
         return UNUSABLE
     return DONE
+
+
+def _say_ready(line: str) -> None:
+    memory.settle()
+    _say(line)
 
 
 def _say(line: str) -> None:

@@ -176,6 +176,9 @@ class Home(asyncio.Protocol):
             self._unsent.clear()
             if not (self._closed or self._finishing):
                 driver.handle(HomeClosed(self._client.connection))
+        else:
+            # Half a kilobyte that is of no more use.
+            self._opening = None
 
     async def _open_logged_in(self, endpoint: Endpoint, login: Login) -> None:
         """The sidecar logs in for its client, who then takes the connection over."""
