@@ -1,15 +1,15 @@
 """How a request passes, judged by its first bytes: what most requests cost the sidecar.
 
 The key of a request is enough for all but a few APIs (`LOOKED_AT`); of Produce, ``acks`` is read too, because a request
-without an answer must not be waited for. Behind SaslHandshake v0 come frames that are no requests: see `is_request`.
+without an answer must not be waited for.
 """
 
 from enum import Enum
 from typing import Final
 
-from codec import CodecError, Truncated
+from codec import Truncated
 from codec.api_keys import ApiKey
-from codec.headers import acks_of, client_id_of, peek_request, request_body_offset
+from codec.headers import acks_of, request_body_offset
 from sidecar.core.apis import TIED, TRAITS
 from sidecar.core.versions import REWRITTEN, is_unreadable, is_unreadable_offer
 
@@ -78,27 +78,3 @@ def _acks(data: bytes, start: int, end: int) -> int:
     except Truncated:
         payload = data[start:end]
         return acks_of(payload, request_body_offset(payload))
-
-
-_API_KEYS: Final = frozenset(map(int, ApiKey))
-_VERSION_MAX: Final = 63
-"""Far above every version of Kafka 4.4; as a letter of a token it would be one below ``@``."""
-
-
-def takes_tokens(api_key: int, api_version: int) -> bool:
-    """Whether this request is followed by raw tokens of a SASL mechanism: frames without a header (KIP-43)."""
-    return api_key == ApiKey.SASL_HANDSHAKE and api_version == 0
-
-
-def is_request(payload: bytes) -> bool:
-    """Whether a frame behind SaslHandshake v0 is a request again: the tokens before it have no header.
-
-    The first bytes of PLAIN (an authorization id, NUL), SCRAM and OAUTHBEARER (``n,``, ``c=``, 1) and GSSAPI (0x60, or
-    5 and 4) read as no API key with a version that exists. A token taken for a request would still reach its broker.
-    """
-    try:
-        api_key, api_version, _ = peek_request(payload)
-        client_id_of(payload)
-    except CodecError:
-        return False
-    return api_key in _API_KEYS and 0 <= api_version <= _VERSION_MAX

@@ -9,19 +9,19 @@ import logging
 import struct
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from codec import CodecError, encode_response
-from codec.api_keys import ApiKey
-from codec.error_codes import ErrorCode
+from codec import CodecError
 from codec.frames import SIZE_BYTES, explain_prefix, frame
-from codec.headers import ResponseHeader, encode_response_header, peek_request
+from codec.headers import peek_request
 from codec.registry import known_versions
 from sidecar.core.apis import PLAIN, api_name
 from sidecar.core.connection import ClientConnection, Exchange, Request, plain_request
 from sidecar.core.events import RequestReceived
 from sidecar.core.ids import NodeId
-from sidecar.core.passing import LOOKED_AT, Passing, UnsupportedVersion, is_request, look, takes_tokens
+from sidecar.core.login_refusal import refuse_login
+from sidecar.core.passing import LOOKED_AT, Passing, UnsupportedVersion, look
+from sidecar.core.raw_tokens import is_request, pass_tokens, takes_tokens
 from sidecar.core.requests import read_request
 from sidecar.core.versions import refuse_offer
 from sidecar.net.driver import Driver
@@ -55,12 +55,6 @@ _REMEDIES: Final = {
     "tls_hello": "the client speaks TLS to a plain port: set its security.protocol to PLAINTEXT or SASL_PLAINTEXT",
     "tls_alert": "the client ended a TLS handshake: this port is plain",
     "http": "an HTTP request came to a Kafka port: metrics and health are on the admin address",
-}
-
-
-_LOGIN_REFUSALS: Final[dict[int, dict[str, Any]]] = {
-    ApiKey.SASL_HANDSHAKE: {"mechanisms": []},
-    ApiKey.SASL_AUTHENTICATE: {"error_message": "the sidecar has logged in for its clients", "auth_bytes": b""},
 }
 
 
@@ -304,7 +298,7 @@ class Client(asyncio.Protocol):
                 if passing is Passing.GATED:
                     self._gated(data[end - size : end])
                 else:
-                    self._refuse_offer(api_key, correlation_id)
+                    self._answer_here(api_key, 0, correlation_id, refuse_offer(correlation_id))
                 if self.closing():
                     return
                 if takes_tokens(api_key, api_version) and not self.listener.lends_identity:
@@ -330,23 +324,21 @@ class Client(asyncio.Protocol):
 
     def _consume_tokens(self, data: bytes) -> None:
         """Takes the raw tokens that follow SaslHandshake v0, unseen; the first request after them is one as ever."""
-        position, length = 0, len(data)
-        while length - position >= SIZE_BYTES and self.accepts():
-            (size,) = _SIZE.unpack_from(data, position)
-            if not 0 <= size <= self._limits.frame_bytes:
-                self._malformed(data[position : position + 16], size)
-                return
-            end = position + SIZE_BYTES + size
-            if end > length:
-                self._wanted = end - position
-                break
-            if is_request(data[position + SIZE_BYTES : end]):
-                self._takes_tokens = False
-                self._consume(data[position:])
-                return
-            self.home.write(data[position:end])
-            position = end
-        self._pending[:0] = data[position:]
+        if not self.accepts():
+            self._pending[:0] = data
+            return
+        try:
+            end, self._wanted, over = pass_tokens(data, self._limits.frame_bytes, is_request)
+        except CodecError as error:
+            first_bytes = data[error.offset : error.offset + 16]
+            self._malformed(first_bytes, _SIZE.unpack_from(first_bytes)[0])
+            return
+        self.home.write(data[:end])
+        if over:
+            self._takes_tokens = False
+            self._consume(data[end:])
+        else:
+            self._pending[:0] = data[end:]
 
     def _look(self, data: bytes, start: int, end: int) -> Passing | None:
         """Looks closer at a request; None when what it is ended the connection."""
@@ -385,19 +377,7 @@ class Client(asyncio.Protocol):
         else:
             driver.handle(RequestReceived(connection, request))
 
-    def _refuse_offer(self, api_key: int, correlation_id: int) -> None:
-        driver, connection = self._driver, self.connection
-        request = Request(
-            api_key=api_key, api_version=0, correlation_id=correlation_id, kind=PLAIN.kind, trace=PLAIN.trace
-        )
-        driver.counters.requests[api_key, Passing.LOCAL.value] += 1
-        exchange = connection.take_local(request, driver.next_seq(), driver.now_ms())
-        connection.answered(exchange, refuse_offer(correlation_id))
-        self.deliver()
-
     def _refuse_login(self, payload: bytes) -> None:
-        """As a broker does on a listener without SASL: the sidecar has logged in already."""
-        driver, connection = self._driver, self.connection
         api_key, api_version, correlation_id = peek_request(payload)
         if api_version not in (known_versions(api_key) or ()):
             self._unsupported(api_key, api_version)
@@ -408,6 +388,10 @@ class Client(asyncio.Protocol):
             self.peer,
             self.listener.name,
         )
+        self._answer_here(api_key, api_version, correlation_id, refuse_login(api_key, api_version, correlation_id))
+
+    def _answer_here(self, api_key: int, api_version: int, correlation_id: int, payload: bytes) -> None:
+        driver, connection = self._driver, self.connection
         request = Request(
             api_key=api_key,
             api_version=api_version,
@@ -417,9 +401,7 @@ class Client(asyncio.Protocol):
         )
         driver.counters.requests[api_key, Passing.LOCAL.value] += 1
         exchange = connection.take_local(request, driver.next_seq(), driver.now_ms())
-        header = encode_response_header(ResponseHeader(correlation_id=correlation_id), api_key, api_version)
-        body = {"error_code": ErrorCode.ILLEGAL_SASL_STATE, **_LOGIN_REFUSALS[api_key]}
-        connection.answered(exchange, header + encode_response(api_key, api_version, body))
+        connection.answered(exchange, payload)
         self.deliver()
 
     # Faults

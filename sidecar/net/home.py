@@ -22,7 +22,7 @@ from sidecar.core.connection import Exchange
 from sidecar.core.events import HomeClosed, HomeOpened
 from sidecar.core.ids import NodeId
 from sidecar.core.long_answers import LongAnswer
-from sidecar.core.passing import takes_tokens
+from sidecar.core.raw_tokens import is_answer, pass_tokens, takes_tokens
 from sidecar.core.states import can_carry, state_in
 from sidecar.core.versions import READ_HERE
 from sidecar.net.access import Endpoint, explain_tls, tls_arguments
@@ -364,28 +364,15 @@ class Home(asyncio.Protocol):
 
         Tokens have no correlation id. They end with the first answer to a request that came after them.
         """
-        client, position, length = self._client, 0, len(data)
-        self._wanted = 0
-        while length - position >= SIZE_BYTES:
-            (size,) = _SIZE.unpack_from(data, position)
-            if not 0 <= size <= self._driver.limits.frame_bytes:
-                raise CodecError(
-                    position, "frame.size", f"{size} bytes; the limit is {self._driver.limits.frame_bytes}"
-                )
-            end = position + SIZE_BYTES + size
-            exchange = client.connection.next_at_home
-            if exchange is not None and size >= _CORRELATION_ID_BYTES:
-                if length - position < _START.size:
-                    break
-                if _START.unpack_from(data, position)[1] == exchange.correlation_id:
-                    self._takes_tokens = False
-                    return data[position:]
-            if end > length:
-                self._wanted = end - position
-                break
-            client.write(data[position:end])
-            position = end
-        self._pending += data[position:]
+        oldest = self._client.connection.next_at_home
+        ends = is_answer(None if oldest is None else oldest.correlation_id)
+        end, self._wanted, over = pass_tokens(data, self._driver.limits.frame_bytes, ends)
+        if end:
+            self._client.write(data[:end])
+        if over:
+            self._takes_tokens = False
+            return data[end:]
+        self._pending += data[end:]
         return b""
 
     def _check_size(self) -> None:

@@ -13,7 +13,7 @@ from kio.schema.sasl_handshake.v0 import SaslHandshakeResponse as RawHandshakeRe
 from kio.schema.sasl_handshake.v1 import SaslHandshakeRequest, SaslHandshakeResponse
 
 from codec.api_keys import ApiKey
-from sidecar.core.passing import is_request
+from sidecar.core.raw_tokens import is_request
 from tests.support.fake_broker import FakeCluster
 from tests.support.fake_login import FakeSasl
 from tests.support.raw_client import API_VERSIONS, PlainLogin, RawClientError, RawConnection, encode_request
