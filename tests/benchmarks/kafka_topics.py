@@ -38,17 +38,19 @@ def prepared_kafka(version: str) -> Iterator[Kafka]:
     with KafkaCluster(version=version, controllers=1, brokers=1, overrides=overrides) as cluster:
         broker = cluster.brokers[NODE]
         records = batch([bytes(MEGABYTE)])
-        create(broker, FETCHED, [NODE])
+        # The timestamps of the batch are of 1970: by age it would be deleted in the middle of the benchmark.
+        create(broker, FETCHED, [NODE], retention_ms="-1")
         create(broker, PRODUCED, [NODE], **KEPT)
         fetched = _found(broker, FETCHED)
-        _found(broker, PRODUCED)
-        to_fetch = produce_request(PRODUCE_VERSION, FETCHED, fetched.topic_id, records, acks=1)
-        answer = ask_once(broker, to_fetch, response_type("produce", PRODUCE_VERSION))
-        assert answer.responses[0].partition_responses[0].error_code is ErrorCode.none, answer
+        produced = _found(broker, PRODUCED)
+        for topic, found in ((FETCHED, fetched), (PRODUCED, produced)):
+            to_produce = produce_request(PRODUCE_VERSION, topic, found.topic_id, records, acks=1)
+            answer = ask_once(broker, to_produce, response_type("produce", PRODUCE_VERSION))
+            assert answer.responses[0].partition_responses[0].error_code is ErrorCode.none, answer
         yield Kafka(
             port=broker.port,
             fetch=encode_request(fetch_request(FETCH_VERSION, FETCHED, fetched.topic_id), 0),
-            produce=encode_request(produce_request(PRODUCE_VERSION, PRODUCED, fetched.topic_id, records, acks=1), 0),
+            produce=encode_request(to_produce, 0),
         )
 
 

@@ -18,6 +18,10 @@ SOURCES: Final = Path(__file__).parent / "native"
 BUILD: Final = Path(__file__).resolve().parents[2] / "build" / "bench"
 
 
+_NO_ANSWER: Final = 3
+"""The client's exit code."""
+
+
 class LoadError(Exception):
     """The client did not get its answers."""
 
@@ -28,11 +32,13 @@ class Found:
 
     Attributes:
         answers: all that came.
+        answer_bytes: how large one of them was on average.
         rate: answers a second, without the first fifth of the time.
         p50_us, p99_us: how long an answer took.
     """
 
     answers: int
+    answer_bytes: float
     rate: float
     p50_us: float
     p99_us: float
@@ -54,21 +60,25 @@ def stub(port: int, answers: Mapping[tuple[int, int], bytes]) -> Iterator[int]:
             yield process.pid
 
 
-def load(port: int, request: bytes, *, connections: int, in_flight: int, seconds: float) -> Found:
-    """Send a whole frame again and again, so many at a time on each connection.
+def load(port: int, request: bytes, *, connections: int, in_flight: int, seconds: float) -> Found | None:
+    """Send a whole frame again and again, so many at a time on each connection; None when no answer came in time.
 
     Raises:
-        LoadError: A connection broke, an answer came out of order, or none came.
+        LoadError: A connection broke, or an answer came out of order.
     """
     with tempfile.NamedTemporaryFile() as file:
         file.write(request)
         file.flush()
         command = [str(_built("load")), str(port), str(connections), str(in_flight), str(seconds), file.name]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60 + seconds, check=False)
+    if ended.returncode == _NO_ANSWER:
+        return None
     if ended.returncode != 0:
         raise LoadError(ended.stderr.strip())
-    answers, counted, counted_s, p50_us, p99_us = map(float, ended.stdout.split())
-    return Found(answers=int(answers), rate=counted / counted_s, p50_us=p50_us, p99_us=p99_us)
+    received, answers, counted, counted_s, p50_us, p99_us = map(float, ended.stdout.split())
+    return Found(
+        answers=int(answers), answer_bytes=received / answers, rate=counted / counted_s, p50_us=p50_us, p99_us=p99_us
+    )
 
 
 def _built(name: str) -> Path:

@@ -119,10 +119,18 @@ def _large(found: Mapping[str, Way], pace: Pace, fetch: bytes, produce: bytes, r
     """A megabyte in each answer, or in each request."""
     wanted: dict[str, float] = {}
     loads = []
-    for kind, request in (("fetch", fetch), ("produce", produce)):
+    for kind, request, answer_bytes_min in (("fetch", fetch, exchanges.MEGABYTE), ("produce", produce, 0)):
         for connections in LARGE:
             name = f"1 MB {kind}, {_connections(connections)}"
-            loads.append(Load(name=name, request=request, connections=connections, in_flight=1))
+            loads.append(
+                Load(
+                    name=name,
+                    request=request,
+                    connections=connections,
+                    in_flight=1,
+                    answer_bytes_min=answer_bytes_min,
+                )
+            )
             if connections in rates:
                 wanted[name] = rates[connections]
     best = in_turns(found, loads, rounds=pace.rounds, seconds=pace.seconds)

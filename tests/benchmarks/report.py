@@ -62,8 +62,9 @@ def verdict(value: float, wanted: float, *, at_most: bool) -> str:
 
 
 def _compared(load: str, figures: Mapping[str, float], target: Target) -> tuple[str, str]:
-    other = figures.get(target.against)
-    if not other:
+    other = figures.get(target.against, 0.0)
+    if other <= 0:
+        # Added latency below nothing is noise: nothing compares with it.
         return "", ""
     ratio = figures[SIDECAR] / other
     wanted = target.ratio.get(load)

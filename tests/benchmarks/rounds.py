@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from tests.benchmarks.peers import Found, load
+from tests.benchmarks.peers import LoadError, load
 from tests.benchmarks.processes import cpu_s
 from tests.benchmarks.ways import Way
 
@@ -18,12 +18,14 @@ class Load:
         request: a whole frame.
         connections: how many.
         in_flight: requests on each that wait for an answer.
+        answer_bytes_min: smaller answers say something else than what is measured.
     """
 
     name: str
     request: bytes
     connections: int
     in_flight: int
+    answer_bytes_min: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,19 +56,34 @@ class Best:
 def in_turns(
     ways: Mapping[str, Way], loads: Sequence[Load], *, rounds: int, seconds: float
 ) -> dict[str, dict[str, Best]]:
-    """The best figures of each way, by name of load and name of way."""
+    """The best figures of each way, by name of load and name of way.
+
+    A round in which no answer came, as on a machine that stands still for a moment, counts for nothing.
+
+    Raises:
+        LoadError: No round of a load brought any on one of the ways, a connection broke, or answers
+            were too small.
+    """
     best: dict[str, dict[str, Best]] = {each.name: {} for each in loads}
     for _ in range(rounds):
         for each in loads:
             of_load = best[each.name]
             for name, way in ways.items():
                 found = _once(way, each, seconds)
-                of_load[name] = of_load[name].or_better(found) if name in of_load else found
-    return best
+                if found is not None:
+                    of_load[name] = of_load[name].or_better(found) if name in of_load else found
+    for load_name, of_load in best.items():
+        if missing := [name for name in ways if name not in of_load]:
+            raise LoadError(f"{load_name}: no answer came through {', '.join(missing)}")
+    return {load_name: {name: of_load[name] for name in ways} for load_name, of_load in best.items()}
 
 
-def _once(way: Way, of: Load, seconds: float) -> Best:
+def _once(way: Way, of: Load, seconds: float) -> Best | None:
     before_s = cpu_s(way.pid) if way.pid is not None else 0.0
-    found: Found = load(way.port, of.request, connections=of.connections, in_flight=of.in_flight, seconds=seconds)
+    found = load(way.port, of.request, connections=of.connections, in_flight=of.in_flight, seconds=seconds)
+    if found is None:
+        return None
+    if found.answer_bytes < of.answer_bytes_min:
+        raise LoadError(f"{of.name}: answers of {found.answer_bytes:.0f} bytes, {of.answer_bytes_min} wanted")
     used_s = cpu_s(way.pid) - before_s if way.pid is not None else 0.0
     return Best(rate=found.rate, p50_us=found.p50_us, p99_us=found.p99_us, cpu_us=used_s / found.answers * 1e6)

@@ -4,8 +4,8 @@
 
    REQUEST is a file with one whole frame; only its correlation id changes. Every answer brings the next request, all
    that one reading of the socket allows in one writing. Answers must come in order. The first fifth of the time does
-   not count. Prints: all answers, those that count, their seconds, and the median and the 99th percentile of their
-   times in microseconds. One thread, one epoll loop. */
+   not count. Prints: the bytes of all answers, all answers, those that count, their seconds, and the median and the 99th percentile of their
+   times in microseconds. Ends with 3 and without a word when no answer came in time. One thread, one epoll loop. */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ static char *request, input[INPUT];
 static size_t request_size;
 static uint32_t in_flight;
 static uint32_t *samples_ns;
-static size_t all_answers, answers, sampled;
+static size_t all_answers, answers, sampled, received;
 static int counts, loop;
 
 static void die(const char *what) {
@@ -104,6 +104,7 @@ static void answered(struct connection *c, double at_s) {
 static void take(struct connection *c, const char *at, size_t left) {
     double at_s = now_s();
     uint32_t done = 0;
+    received += left;
     while (left > 0) {
         if (c->skip) {
             size_t part = left < c->skip ? left : c->skip;
@@ -199,11 +200,8 @@ int main(int argc, char **argv) {
         }
     }
     qsort(samples_ns, sampled, sizeof *samples_ns, by_size);
-    if (!sampled) {
-        fprintf(stderr, "load: no answer came in %g s\n", seconds);
-        return 1;
-    }
-    printf("%zu %zu %f %f %f\n", all_answers, answers, at_s - from_s, samples_ns[sampled / 2] / 1e3,
+    if (!sampled) return 3; /* No answer came in time: nothing is broken, but there is nothing to say. */
+    printf("%zu %zu %zu %f %f %f\n", received, all_answers, answers, at_s - from_s, samples_ns[sampled / 2] / 1e3,
            samples_ns[sampled * 99 / 100] / 1e3);
     return 0;
 }
