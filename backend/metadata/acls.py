@@ -224,7 +224,7 @@ def _counted(
     lengths = prefix_lengths.get(resource_type, _NO_LENGTHS)
     count = lengths.get(len(name), 0) + change
     lengths = lengths.insert(len(name), count) if count else lengths.remove(len(name))
-    return prefix_lengths.insert(resource_type, lengths)
+    return prefix_lengths.insert(resource_type, lengths) if lengths else prefix_lengths.remove(resource_type)
 
 
 def sort_key(acl: StandardAcl) -> tuple[int, str, int, str, str, int, int]:

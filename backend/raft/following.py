@@ -6,7 +6,8 @@
     follow_high_watermark   committed is what the leader says, as far as it is in the own log
     answer_begin            who is in the leader's epoch says so; who has seen a later one says that
 
-A leader that does not answer for the fetch timeout is given up: a voter asks for pre-votes, an observer asks around.
+A leader that does not answer for the fetch timeout is given up: a voter asks for pre-votes, an observer asks around. An
+observer asks around as soon as the connection to its leader breaks, for nobody tells observers of a new leader.
 Sources: KIP-595, KIP-630, FollowerState of Kafka.
 """
 
@@ -32,7 +33,11 @@ def act(node: Node, follower: Follower, now_ms: int) -> None:
         on_silence(node, now_ms)
     elif follower.ask_at_ms <= now_ms:
         node.forget_requests()
-        node.send(follower.leader_id, _next_request(node, follower), now_ms)
+        if follower.asks_around:
+            follower.asks_around = False
+            node.send(_next_voter(node), _fetch(node, max_wait_ms=0), now_ms)
+        else:
+            node.send(follower.leader_id, _next_request(node, follower), now_ms)
         follower.ask_at_ms = now_ms + node.settings.request_timeout_ms
 
 
@@ -48,10 +53,7 @@ def seek(node: Node, unattached: Unattached, now_ms: int) -> None:
     """An observer without a leader asks one voter after another, by a Fetch: whoever is asked names the leader."""
     if unattached.ask_at_ms > now_ms:
         return
-    voters = node.settings.voters
-    voter = voters[node.turn % len(voters)]
-    node.turn += 1
-    node.send(voter, _fetch(node, max_wait_ms=0), now_ms)
+    node.send(_next_voter(node), _fetch(node, max_wait_ms=0), now_ms)
     unattached.ask_at_ms = now_ms + node.settings.request_timeout_ms
 
 
@@ -131,8 +133,10 @@ def on_fetch_snapshot_response(node: Node, follower: Follower, response: FetchSn
 
 
 def on_failed(node: Node, state: Follower | Unattached, now_ms: int) -> None:
-    """The request under way has no response: ask again after a pause."""
+    """The request under way has no response: ask again after a pause, an observer whoever comes next."""
     state.ask_at_ms = now_ms + node.settings.retry_backoff_ms
+    if isinstance(state, Follower) and not node.settings.is_voter:
+        state.asks_around = True
 
 
 def answer_begin(node: Node, handle: int, request: BeginQuorumEpochRequest, now_ms: int) -> None:
@@ -161,6 +165,13 @@ def _heard(node: Node, follower: Follower, is_sound: bool, now_ms: int) -> None:
     follower.hears_leader = True
     follower.fetch_deadline_ms = now_ms + node.settings.fetch_timeout_ms
     follower.ask_at_ms = now_ms
+
+
+def _next_voter(node: Node) -> int:
+    """Whom an observer asks next: each voter in turn."""
+    voters = node.settings.voters
+    node.turn += 1
+    return voters[(node.turn - 1) % len(voters)]
 
 
 def _next_request(node: Node, follower: Follower) -> FetchRequest | FetchSnapshotRequest:

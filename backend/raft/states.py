@@ -126,6 +126,7 @@ class Follower:
         ask_at_ms: when it fetches again; while a Fetch is under way, when that counts as lost.
         hears_leader: whether the leader has answered since it follows.
         download: the snapshot that it is fetching.
+        asks_around: the connection to the leader broke, so an observer asks another voter whether there is a new one.
     """
 
     leader_id: int
@@ -133,6 +134,7 @@ class Follower:
     ask_at_ms: int = 0
     hears_leader: bool = False
     download: Download | None = None
+    asks_around: bool = False
 
 
 @final

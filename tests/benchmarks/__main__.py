@@ -1,6 +1,6 @@
 """`make bench`: all measurements of the project, each paired in its own run.
 
-python -m tests.benchmarks [--quick] [codec|proxy|tokens|reads ...]
+python -m tests.benchmarks [--quick] [codec|proxy|tokens|quorum|reads ...]
 """
 
 import argparse
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.benchmarks import codec, gated_read, header_tokens, proxy_cost
+from tests.benchmarks import codec, gated_read, header_tokens, proxy_cost, quorum
 from tests.support.kafka.jars import VERSIONS, missing
 
 
@@ -36,6 +36,10 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "tokens": Benchmark(
         title="probes that ConsistencyState saves",
         run=lambda quick: header_tokens.main(["--seconds", "1"] if quick else []),
+    ),
+    "quorum": Benchmark(
+        title="the backend's quorum, beside a Kafka controller if there is Java",
+        run=lambda quick: quorum.main(["--quick"] if quick else []),
     ),
     "reads": Benchmark(
         title="a gated read that need not wait, on real Kafka",

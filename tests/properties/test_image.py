@@ -42,6 +42,8 @@ from backend.metadata.records import (
     UnregisterBrokerRecord,
     UserScramCredentialRecord,
 )
+from backend.metadata.serde import decode_record, encode_record
+from backend.metadata.snapshots import load, records_of
 
 NAMES = st.sampled_from(["a", "b", "a.b", "a_b", "a.b.c", "long-name"])
 KEYS = st.sampled_from(["k", "l", "m"])
@@ -308,6 +310,13 @@ class ImageMachine(RuleBasedStateMachine):
         assert self.image.highest_epoch == batch.leader_epoch
         self.pending = []
         self.check()
+
+    def teardown(self) -> None:
+        """The records of a snapshot, through their bytes, make the same image again."""
+        records = [decode_record(encode_record(record)) for record in records_of(self.image)]
+        end_offset, epoch = self.image.highest_offset + 1, self.image.highest_epoch
+        loaded = load(self.image.cluster_id, records, end_offset=end_offset, epoch=epoch)
+        assert content(loaded) == content(self.image)
 
     @invariant()
     def old_images_stay(self) -> None:

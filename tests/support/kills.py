@@ -63,6 +63,15 @@ class History:
         """Seconds from a moment to the answer of the first write that was sent after it, infinite for none."""
         return min((answered for sent, answered in self.commits if sent >= moment_s), default=float("inf")) - moment_s
 
+    def waits_s(self, deaths: list[tuple[float, bool]]) -> list[float]:
+        """How long each death of a leader kept writes waiting, where no other death came in between; sorted."""
+        waits = []
+        for (died_s, led), (next_s, _) in itertools.pairwise([*deaths, (float("inf"), False)]):
+            wait_s = self.first_commit_after(died_s)
+            if led and died_s + wait_s < next_s:
+                waits.append(wait_s)
+        return sorted(waits)
+
     async def commit_after(self, moment_s: float) -> None:
         """Wait for the answer of a write that was sent after a moment."""
         seen = len(self.commits)
@@ -176,9 +185,9 @@ async def leader_of(cluster: BackendProcesses) -> int:
 
 async def kill_and_start(
     cluster: BackendProcesses, rng: random.Random, until_s: float, pause_s: tuple[float, float]
-) -> list[float]:
-    """Kill nodes and start them again, a minority of controllers at a time; returns when leaders died."""
-    deaths: list[float] = []
+) -> list[tuple[float, bool]]:
+    """Kill nodes and start them again, one at a time; returns when each died, and whether it led."""
+    deaths: list[tuple[float, bool]] = []
     while time.monotonic() < until_s:
         await asyncio.sleep(rng.uniform(*pause_s))
         # Leaders die most often: that is what costs time.
@@ -187,8 +196,7 @@ async def kill_and_start(
         victim = leader_id if leader_id >= 0 and rng.random() < 0.6 else rng.choice(others)
         died_s = time.monotonic()
         await asyncio.to_thread(cluster.kill, victim)
-        if victim == leader_id:
-            deaths.append(died_s)
+        deaths.append((died_s, victim == leader_id))
         await asyncio.sleep(rng.uniform(0.0, pause_s[1]))
         cluster.start(victim)
     return deaths

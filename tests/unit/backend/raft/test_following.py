@@ -361,6 +361,30 @@ def test_an_observer_whose_leader_is_silent_asks_around_and_never_stands() -> No
     assert script.state == ("Unattached", 3, -1)
 
 
+def test_an_observer_whose_connection_to_the_leader_breaks_asks_around_and_comes_back_to_it() -> None:
+    script = Script(kit.recovered(epoch=3, leader=2), node_id=100, jitter=0.0)
+    script.fail(script.to(2))
+    script.at(20)
+    assert script.requests(FetchRequest) == [(1, kit.fetch(100, 3, 0, 0, wait_ms=0))]
+    script.respond(script.to(1), kit.fetched(2, 3, error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    script.at(40)
+    assert [to for to, _ in script.requests(FetchRequest)] == [2]
+    script.fail(script.to(2))
+    script.at(60)
+    # Node 2 comes next in turn, and the one after it knows more.
+    script.fail(script.to(2))
+    script.at(80)
+    script.respond(script.to(3), kit.fetched(3, 4, error=ErrorCode.FENCED_LEADER_EPOCH))
+    assert script.state == ("Follower", 4, 3)
+
+
+def test_a_voter_whose_connection_to_the_leader_breaks_asks_nobody_else() -> None:
+    script = follower()
+    script.fail(script.to(2))
+    script.at(20)
+    assert [to for to, _ in script.requests(FetchRequest)] == [2]
+
+
 def test_an_observer_follows_the_leader_it_happens_to_ask() -> None:
     script = Script(kit.recovered(epoch=3), node_id=100, jitter=0.0)
     script.respond(script.to(1), kit.fetched(1, 3, high_watermark=-1))
