@@ -71,14 +71,17 @@ class Snapshots:
     def write(self, snapshot_id: SnapshotId, pieces: Iterable[bytes]) -> None:
         """Write a whole snapshot: batches with header and footer. Complete and durable when this returns.
 
+        One that is being fetched meanwhile stays as it is.
+
         Raises:
             CorruptSnapshot: The pieces are no snapshot of this name.
         """
-        position = 0
+        if self._part is not None and self._part[0] == snapshot_id:
+            self._drop_part()
+        file = self._disk.open(snapshot_name(snapshot_id) + PART, create=True)
         for piece in pieces:
-            self.save_piece(snapshot_id, position, piece)
-            position += len(piece)
-        self.complete(snapshot_id)
+            file.write(file.size, piece)
+        self._keep(snapshot_id, file)
 
     def save_piece(self, snapshot_id: SnapshotId, position: int, piece: bytes) -> None:
         """Write a piece; position 0 begins anew, any other must follow the piece before.
@@ -100,13 +103,15 @@ class Snapshots:
         Raises:
             CorruptSnapshot: It is no snapshot of this name; it is not kept.
         """
-        file = self._open_part(snapshot_id)
+        self._keep(snapshot_id, self._open_part(snapshot_id))
+        self._part = None
+
+    def _keep(self, snapshot_id: SnapshotId, file: File) -> None:
         check_snapshot(file, snapshot_id)
         file.sync()
         name = snapshot_name(snapshot_id)
         self._disk.rename(name + PART, name)
         self._disk.sync()
-        self._part = None
         file.close()
         previous = self._files.pop(snapshot_id, None)
         if previous is not None:

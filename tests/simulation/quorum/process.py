@@ -289,6 +289,9 @@ class Process:
         sender, correlation_id, _ = self.asked.pop(reply.handle)
         response = reply.response
         match reply.read:
+            case LogRead(from_offset=from_offset) if from_offset < self.disk.log_start_offset:
+                # A snapshot came in the same step. The reply is lost; whoever asked asks again.
+                return
             case LogRead(from_offset=from_offset, end_offset=end_offset, max_bytes=max_bytes):
                 assert isinstance(response, FetchResponse)
                 response = FetchResponse(

@@ -200,6 +200,19 @@ def test_a_fetched_snapshot_replaces_the_log(storage: MemoryStorage) -> None:
     assert content(storage.crash()) == run(100, 103, 4)
 
 
+def test_a_snapshot_of_our_own_leaves_one_that_is_being_fetched_alone(storage: MemoryStorage) -> None:
+    storage.append(run(0, 5))
+    storage.sync()
+    own, fetched = SnapshotId(end_offset=5, epoch=1), SnapshotId(end_offset=100, epoch=1)
+    whole = b"".join(snapshot(fetched))
+    storage.save_piece(fetched, 0, whole[:50])
+    storage.write_snapshot(own, snapshot(own))
+    assert storage.latest_snapshot == own
+    storage.save_piece(fetched, 50, whole[50:])
+    storage.install_snapshot(fetched)
+    assert storage.read_snapshot(fetched, 0, EVERYTHING) == whole
+
+
 def test_pieces_of_a_snapshot_must_follow(storage: MemoryStorage) -> None:
     one, other = SnapshotId(end_offset=1, epoch=1), SnapshotId(end_offset=2, epoch=1)
     storage.save_piece(one, 0, b"abc")
