@@ -156,6 +156,9 @@ def administer_and_exchange(way: Way, topic: str) -> dict[str, Any]:
         way.nodes[state.coordinator.id] == (state.coordinator.host, state.coordinator.port),
     ]
     only(admin.delete_consumer_groups([group]))
+    # The group protocol of KIP-848, where the broker assigns the partitions.
+    seen["consumed 848"] = consume(way, topic, f"{topic}-848", RECORDS, **{"group.protocol": "consumer"})
+    seen["committed 848"] = committed(admin, f"{topic}-848")
 
     change = ConfigEntry("retention.ms", "7200000", incremental_operation=AlterConfigOpType.SET)
     resource.add_incremental_config(change)
@@ -256,7 +259,7 @@ def test_from_create_to_delete(ways: Iterable[Way], topic_name: str) -> None:
     direct, through = (administer_and_exchange(way, f"{topic_name}-{way.name}") for way in ways)
     assert through == direct
     expected = [[value_of(i) for i in range(p, RECORDS, PARTITIONS)] for p in range(PARTITIONS)]
-    assert through["consumed"] == expected
+    assert through["consumed"] == through["consumed 848"] == expected
     assert through["listed"]["brokers"] == ["node 1", "node 2", "node 3"]
     assert (through["config"], through["altered"]) == ({"retention.ms": "3600000"}, {"retention.ms": "7200000"})
     assert through["acls"] == [["User:carol READ True"], []]
