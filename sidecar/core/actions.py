@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from sidecar.core.connection import ClientConnection, Exchange
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import Address
+from sidecar.core.exchange import Exchange
 from sidecar.core.ids import Identity, NodeId, Seq
 from sidecar.core.view import Channel
 

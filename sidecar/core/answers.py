@@ -15,8 +15,8 @@ from codec.registry import known_versions, response_table
 from codec.splice import replace_brokers, replace_coordinators
 from codec.walk import WALKED, node_endpoints, replace_node_endpoints
 from sidecar.core.addresses import NodePorts, rewrite_brokers, rewrite_coordinators, rewrite_endpoints
-from sidecar.core.connection import Request
 from sidecar.core.events import Address
+from sidecar.core.exchange import Request
 from sidecar.core.ids import NodeId
 from sidecar.core.positions import has_position
 from sidecar.core.timeouts import ClusterFacts, timeout_answer

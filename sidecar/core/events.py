@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from codec.headers import ConsistencyState
-from sidecar.core.connection import ClientConnection, Exchange, Request
+from sidecar.core.connection import ClientConnection
+from sidecar.core.exchange import Exchange, Request
 from sidecar.core.head import QuorumAnswer
 from sidecar.core.ids import OWN, Identity, NodeId, Offset, Seq
 from sidecar.core.states import Complaint

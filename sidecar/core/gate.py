@@ -14,7 +14,8 @@ from sidecar.core.actions import Action, CloseClient, Decided, Deliver, OpenChan
 from sidecar.core.apis import TIED, Kind
 from sidecar.core.bounds import GONE, Bound, confirmed
 from sidecar.core.cluster import Cluster
-from sidecar.core.connection import ClientConnection, Exchange, Request
+from sidecar.core.connection import ClientConnection
+from sidecar.core.exchange import Exchange, Request
 from sidecar.core.holds import HeldRead, Holds, explain, reason
 from sidecar.core.ids import Identity, NodeId, Seq
 from sidecar.core.ledger import Ledger

@@ -7,7 +7,7 @@ Keeps and counts them. Which reads are held, and what becomes of one whose time 
 from dataclasses import dataclass
 
 from sidecar.core.bounds import Bound, Why
-from sidecar.core.connection import Exchange
+from sidecar.core.exchange import Exchange
 from sidecar.core.view import Broker, Channel
 
 

@@ -7,7 +7,8 @@ a read takes its bound once, when it may first go.
 from sidecar.core.apis import Kind, Trace
 from sidecar.core.bounds import Bound, Why
 from sidecar.core.cluster import Cluster
-from sidecar.core.connection import ClientConnection, Exchange, Request
+from sidecar.core.connection import ClientConnection
+from sidecar.core.exchange import Exchange, Request
 from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, Seq
 from sidecar.core.levels import Policy, required
 from sidecar.core.sessions import Session, Sessions

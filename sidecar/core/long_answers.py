@@ -21,8 +21,8 @@ from codec.fixed_length import fit_node_endpoints
 from codec.headers import ConsistencyState, strip_response
 from codec.walk import WALKED, Walk
 from sidecar.core.addresses import NodePorts, rewrite_endpoints
-from sidecar.core.connection import Request
 from sidecar.core.events import Address
+from sidecar.core.exchange import Request
 from sidecar.core.ids import NodeId
 from sidecar.core.states import state_in
 

@@ -13,7 +13,7 @@ from codec.compiled import decoder
 from codec.headers import ConsistencyState, client_id_of, peek_request, request_body_offset, request_state
 from codec.registry import known_versions, request_table
 from sidecar.core.apis import TRAITS, Kind
-from sidecar.core.connection import Request
+from sidecar.core.exchange import Request
 from sidecar.core.passing import UnsupportedVersion
 from sidecar.core.sessions import Scope, session_name
 

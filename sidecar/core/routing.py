@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sidecar.core.bounds import Bound, proven, shown
-from sidecar.core.connection import Request
+from sidecar.core.exchange import Request
 from sidecar.core.ids import NodeId, Seq
 from sidecar.core.view import Broker, Channel, Load, View
 

@@ -19,7 +19,7 @@ from sidecar.core.actions import Action, CloseClient, Deliver, Noted, ReopenHome
 from sidecar.core.apis import Kind
 from sidecar.core.bounds import GONE
 from sidecar.core.cluster import Cluster, HeadSource
-from sidecar.core.connection import ClientConnection, Exchange
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import (
     AnswerMade,
     AnswerReceived,
@@ -43,6 +43,7 @@ from sidecar.core.events import (
     RequestReceived,
     Tick,
 )
+from sidecar.core.exchange import Exchange
 from sidecar.core.gate import Gate, GateSettings
 from sidecar.core.head import Verdict
 from sidecar.core.ids import NEVER, OWN, UNKNOWN_OFFSET, Identity, NodeId, Offset, Seq

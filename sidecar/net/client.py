@@ -16,8 +16,9 @@ from codec.frames import SIZE_BYTES, explain_prefix, frame
 from codec.headers import peek_request
 from codec.registry import known_versions
 from sidecar.core.apis import PLAIN, api_name
-from sidecar.core.connection import ClientConnection, Exchange, Request, plain_request
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import RequestReceived
+from sidecar.core.exchange import Exchange, Request, plain_request
 from sidecar.core.ids import NodeId
 from sidecar.core.login_refusal import refuse_login
 from sidecar.core.passing import LOOKED_AT, Passing, UnsupportedVersion, look

@@ -35,7 +35,7 @@ from sidecar.core.actions import (
 from sidecar.core.addresses import NodePorts, PortsExhausted
 from sidecar.core.answers import Reading, brokers_named, misses_topics, read_answer, refusal, throttle_time_ms
 from sidecar.core.apis import Kind, Trace, api_name
-from sidecar.core.connection import ClientConnection, Exchange
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import (
     Address,
     AnswerMade,
@@ -47,6 +47,7 @@ from sidecar.core.events import (
     LeaderChanged,
     Tick,
 )
+from sidecar.core.exchange import Exchange
 from sidecar.core.ids import Identity, NodeId, Seq
 from sidecar.core.long_answers import LongAnswer
 from sidecar.core.requests import as_pure_read, request_body

@@ -18,8 +18,8 @@ from codec.frames import SIZE_BYTES, explain_prefix, frame
 from codec.walk import WALKED
 from sidecar.core.answers import passes_unchanged
 from sidecar.core.apis import Kind, Trace
-from sidecar.core.connection import Exchange
 from sidecar.core.events import HomeClosed, HomeOpened
+from sidecar.core.exchange import Exchange
 from sidecar.core.ids import NodeId
 from sidecar.core.long_answers import LongAnswer
 from sidecar.core.raw_tokens import is_answer, pass_tokens, takes_tokens

@@ -20,8 +20,9 @@ from codec import CodecError, decode_request, decode_response
 from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 from codec.headers import request_body_offset, response_body_offset
-from sidecar.core.connection import ClientConnection, Request
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import Event, IdentityChanged, IdentityGone
+from sidecar.core.exchange import Request
 from sidecar.core.ids import OWN, Identity
 from sidecar.net.sasl import Carried
 

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sidecar.core.addresses import NodePorts
-from sidecar.core.connection import ClientConnection, Exchange
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import Address
+from sidecar.core.exchange import Exchange
 from sidecar.core.ids import Identity, NodeId, Seq
 from sidecar.net.access import Endpoint
 

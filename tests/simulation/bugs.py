@@ -17,8 +17,9 @@ from sidecar.core.actions import Action
 from sidecar.core.apis import Kind as RequestKind
 from sidecar.core.bounds import Bound
 from sidecar.core.cluster import Cluster
-from sidecar.core.connection import ClientConnection, Exchange, Request
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import Event, HeadAnswered
+from sidecar.core.exchange import Exchange, Request
 from sidecar.core.gate import Gate
 from sidecar.core.head import QuorumAnswer, Verdict
 from sidecar.core.ids import NEVER, UNKNOWN_OFFSET, Identity, NodeId, Seq

@@ -5,8 +5,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sidecar.core.apis import Kind
-from sidecar.core.connection import ClientConnection, Exchange
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import ClientClosed, HomeClosed, HomeOpened, RequestReceived
+from sidecar.core.exchange import Exchange
 from sidecar.core.sessions import Scope, session_name
 from sidecar.core.view import Channel
 from tests.simulation import invariants

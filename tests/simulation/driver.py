@@ -28,7 +28,7 @@ from sidecar.core.actions import (
     Watch,
 )
 from sidecar.core.apis import Kind
-from sidecar.core.connection import ClientConnection, Exchange
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import (
     AnswerMade,
     AnswerReceived,
@@ -45,6 +45,7 @@ from sidecar.core.events import (
     ProbeOpened,
     Tick,
 )
+from sidecar.core.exchange import Exchange
 from sidecar.core.head import QuorumAnswer, judge
 from sidecar.core.ids import OWN, Identity, NodeId, Seq
 from sidecar.core.sidecar import Sidecar

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sidecar.core.apis import Kind
 from sidecar.core.bounds import Bound
-from sidecar.core.connection import ClientConnection, Exchange
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import (
     BrokersSeen,
     ChannelClosed,
@@ -20,6 +20,7 @@ from sidecar.core.events import (
     HeadAnswered,
     IdentityGone,
 )
+from sidecar.core.exchange import Exchange
 from sidecar.core.ids import NEVER, OWN, UNKNOWN_OFFSET, Identity, NodeId, Seq
 from sidecar.core.levels import Level
 from sidecar.core.states import Complaint

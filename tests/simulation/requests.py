@@ -9,7 +9,7 @@ from codec.headers import ConsistencyState
 from codec.registry import first_flexible_version
 from sidecar.core import apis
 from sidecar.core.apis import Kind
-from sidecar.core.connection import Exchange, Request
+from sidecar.core.exchange import Exchange, Request
 from sidecar.core.states import Complaint
 from tests.simulation.brokers import Process
 

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Any
 
 from sidecar.core.actions import CloseClient, Decided, Deliver, Noted, Probe, ProbeHead, Refuse, Released, Send
-from sidecar.core.connection import ClientConnection, Exchange
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import (
     AnswerMade,
     AnswerReceived,
@@ -14,6 +14,7 @@ from sidecar.core.events import (
     ProbeAnswered,
     RequestReceived,
 )
+from sidecar.core.exchange import Exchange
 from tests.simulation.requests import NotedRequest
 
 LINES_MAX = 400

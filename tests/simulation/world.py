@@ -9,8 +9,8 @@ from random import Random
 from codec.api_keys import ApiKey
 from codec.headers import ConsistencyState
 from sidecar.core.cluster import HeadSource
-from sidecar.core.connection import Exchange
 from sidecar.core.events import Address, BrokersSeen, ClusterDescribed
+from sidecar.core.exchange import Exchange
 from sidecar.core.gate import GateSettings
 from sidecar.core.ids import OWN, NodeId
 from sidecar.core.levels import Policy

@@ -25,7 +25,7 @@ from sidecar.core.actions import (
 )
 from sidecar.core.apis import Kind
 from sidecar.core.cluster import HeadSource
-from sidecar.core.connection import ClientConnection, Exchange, Request
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import (
     Address,
     AnswerMade,
@@ -45,6 +45,7 @@ from sidecar.core.events import (
     RequestReceived,
     Tick,
 )
+from sidecar.core.exchange import Exchange, Request
 from sidecar.core.gate import GateSettings
 from sidecar.core.head import QuorumAnswer, Voter
 from sidecar.core.ids import OWN, Identity, NodeId, Seq

@@ -4,7 +4,8 @@ import pytest
 
 from codec.api_keys import ApiKey
 from sidecar.core.apis import Kind, Trace
-from sidecar.core.connection import ClientConnection, Exchange, Request
+from sidecar.core.connection import ClientConnection
+from sidecar.core.exchange import Exchange, Request
 from sidecar.core.ids import NodeId, Seq
 from sidecar.core.view import Channel, Load
 

@@ -4,7 +4,7 @@ import pytest
 
 from codec.api_keys import ApiKey
 from codec.headers import ConsistencyState
-from sidecar.core.connection import Exchange
+from sidecar.core.exchange import Exchange
 from sidecar.core.gate import GateSettings, OnTimeout
 from sidecar.core.ids import NodeId
 from sidecar.core.states import Complaint

@@ -15,7 +15,7 @@ from codec.headers import ConsistencyState, response_body_offset, stamp_response
 from codec.walk import WALKED
 from sidecar.core.addresses import NodePorts
 from sidecar.core.apis import Kind, Trace
-from sidecar.core.connection import Request
+from sidecar.core.exchange import Request
 from sidecar.core.ids import NodeId
 from sidecar.core.long_answers import HEADER_BYTES_MAX, TAIL_BYTES_MAX, LongAnswer
 from tests.unit.codec.test_walk import ADDRESSED, answer

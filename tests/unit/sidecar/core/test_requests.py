@@ -4,7 +4,7 @@ from codec import encode_request
 from codec.api_keys import ApiKey
 from codec.headers import ConsistencyState, RequestHeader, encode_request_header
 from sidecar.core.apis import Kind
-from sidecar.core.connection import Request
+from sidecar.core.exchange import Request
 from sidecar.core.requests import REMEMBERED_BYTES_MAX, read_request
 from sidecar.core.sessions import Scope
 

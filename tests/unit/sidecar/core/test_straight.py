@@ -8,7 +8,8 @@ from unittest.mock import patch
 
 from codec.api_keys import ApiKey
 from sidecar.core.apis import PLAIN
-from sidecar.core.connection import ClientConnection, Exchange, Request
+from sidecar.core.connection import ClientConnection
+from sidecar.core.exchange import Exchange, Request
 from sidecar.core.ids import NEVER, OWN
 from sidecar.core.levels import Level, Override, Policy
 from tests.unit.sidecar.core.conversation import Conversation, quorum

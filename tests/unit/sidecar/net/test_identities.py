@@ -7,8 +7,9 @@ from codec.api_keys import ApiKey
 from codec.error_codes import ErrorCode
 from codec.headers import RequestHeader, ResponseHeader, encode_request_header, encode_response_header
 from sidecar.core.apis import Kind, Trace
-from sidecar.core.connection import ClientConnection, Request
+from sidecar.core.connection import ClientConnection
 from sidecar.core.events import Event, IdentityChanged, IdentityGone
+from sidecar.core.exchange import Request
 from sidecar.core.ids import Identity, NodeId
 from sidecar.net import identities
 from sidecar.net.identities import Identities
