@@ -520,7 +520,12 @@ def _any_piece(patch: Patch) -> None:
     patch.setattr(snapshots.Download, "accept", accept)
 
 
-@bug("log_index.reaches", "a follower is promised records that are only in a snapshot", "progress_resumes")
+@bug(
+    "log_index.reaches",
+    "a follower is promised records that are only in a snapshot",
+    "everything_comes_to_rest",
+    "progress_resumes",
+)
 def _out_of_reach(patch: Patch) -> None:
     patch.setattr(log_index.LogIndex, "reaches", lambda self, offset, epoch: True)
 

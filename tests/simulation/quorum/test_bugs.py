@@ -11,6 +11,9 @@ from tests.simulation.quorum.script import Script
 from tests.simulation.quorum.seeds import run_seed
 from tests.simulation.story import Violation
 
+pytestmark = pytest.mark.timeout(900)
+"""Some bugs show in one seed of hundreds, and a machine may be slow."""
+
 SCRIPTS: Final = Path(__file__).parent / "scripts"
 
 

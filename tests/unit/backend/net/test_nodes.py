@@ -200,7 +200,7 @@ async def test_a_leader_that_is_cut_off_confirms_no_head_and_commits_nothing(
     assert cluster.head_offset > before
 
 
-async def test_a_linearizable_read_takes_about_the_lag_and_shows_all_that_was_committed(cluster: Backend) -> None:
+async def test_a_linearizable_read_waits_for_the_lag_and_shows_all_that_was_committed(cluster: Backend) -> None:
     loop = asyncio.get_running_loop()
     cluster.broker(2).replay_delay_ms = 200
     for name in ("a", "b"):
@@ -208,10 +208,10 @@ async def test_a_linearizable_read_takes_about_the_lag_and_shows_all_that_was_co
         began = loop.time()
         code, names = await topics(cluster.broker(2).address)
         assert (code, name in names) == (0, True)
-        assert 0.1 < loop.time() - began < 2
-    began = loop.time()
-    assert (await topics(cluster.broker(1).address))[0] == 0
-    assert loop.time() - began < 0.15
+        assert loop.time() - began > 0.1
+    cluster.broker(2).paused = True
+    # A broker that has all of it waits for nobody.
+    assert await topics(cluster.broker(1).address) == (0, ["a", "b"])
 
 
 async def test_a_linearizable_read_that_cannot_be_had_in_time_says_so(cluster: Backend) -> None:
