@@ -278,6 +278,23 @@ def test_a_leader_gives_way_to_a_candidate_of_a_later_epoch() -> None:
     assert script.state == ("Unattached", 2, -1)
 
 
+def test_a_leader_that_gives_way_to_nobody_in_particular_waits_as_long_as_an_election_takes() -> None:
+    script = Script().elected(2)
+    assert not script.asked(kit.vote(3, 2), VoteResponse).vote_granted
+    assert script.state == ("Unattached", 2, -1)
+    assert script.replica.deadline_ms == script.now_ms + 1500
+
+
+def test_a_vote_is_kept_on_disk_while_its_epoch_lasts() -> None:
+    script = Script(kit.recovered(epoch=3))
+    script.receive(kit.vote(2, 4))
+    assert script.effects.leader == LeaderAndEpoch(leader_id=-1, leader_epoch=4)
+    script.receive(kit.begin(2, 4))
+    assert saved(script) == [ElectionState(leader_epoch=4, leader_id=2, voted_id=2)]
+    script.receive(kit.begin(3, 5))
+    assert saved(script) == [ElectionState(leader_epoch=5, leader_id=3)]
+
+
 def test_a_prospective_voter_that_votes_for_another_waits() -> None:
     script = Script()
     script.at(1500)

@@ -34,6 +34,7 @@ def test_a_restarted_follower_asks_its_leader_for_what_comes_after_its_log() -> 
     assert script.state == ("Follower", 3, 2)
     assert script.effects.leader == LeaderAndEpoch(leader_id=2, leader_epoch=3)
     assert script.requests(FetchRequest) == [(2, kit.fetch(1, 3, 2, 3))]
+    assert script.effects.high_watermark is None
 
 
 def test_what_comes_is_appended_and_more_is_asked_for_at_once() -> None:
@@ -159,6 +160,13 @@ def test_a_cut_within_an_epoch_goes_to_where_the_leader_has_less_of_it() -> None
     assert script.persisted() == (Truncate(3),)
 
 
+def test_all_that_is_not_committed_may_be_cut() -> None:
+    script = follower()
+    script.respond(script.to(2), kit.fetched(2, 3, kit.log_batch(0, 1), kit.log_batch(1, 2), high_watermark=1))
+    script.respond(script.to(2), kit.fetched(2, 3, diverging=(1, 1)))
+    assert script.persisted() == (Truncate(1),)
+
+
 def test_what_is_committed_is_never_cut() -> None:
     script = follower()
     script.respond(script.to(2), kit.fetched(2, 3, kit.log_batch(0, 1), kit.log_batch(1, 2), high_watermark=2))
@@ -183,6 +191,8 @@ def test_a_snapshot_is_loaded_at_start_and_known_to_be_committed() -> None:
     assert script.effects.load_snapshot == SNAPSHOT
     assert script.effects.high_watermark == 20
     assert script.requests(FetchRequest) == [(2, kit.fetch(1, 3, 21, 3, high_watermark=20))]
+    script.respond(script.to(2), kit.fetched(2, 3))
+    assert script.effects == Effects(requests=script.effects.requests)
 
 
 def test_a_snapshot_is_fetched_in_pieces_and_takes_the_place_of_the_log() -> None:
