@@ -232,7 +232,11 @@ def transactions(way: Way, topic: str) -> dict[str, Any]:
         producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), TIMEOUT_S)
         producer.commit_transaction(TIMEOUT_S)
         consumer.close()
-    return seen | {"offsets": [committed(admin, f"{topic}-t")]}
+    # The transaction has ended once its markers are written, a moment after the producer is told so.
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while not (offsets_seen := committed(admin, f"{topic}-t")) and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    return seen | {"offsets": [offsets_seen]}
 
 
 def fenced(way: Way, topic: str) -> str:
