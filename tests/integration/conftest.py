@@ -14,7 +14,7 @@ import pytest
 from tests.support.kafka import KafkaCluster
 from tests.support.kafka.jars import VERSIONS, missing
 from tests.support.sidecar import SidecarProcess
-from tests.support.ways import Way
+from tests.support.ways import Way, both_ways
 
 FIXTURES = {"kafka": VERSIONS[0], "kafka_39": VERSIONS[1]}
 REQUIRE = "TIDEGATE_REQUIRE_KAFKA"
@@ -108,21 +108,7 @@ def sidecar(kafka: KafkaCluster) -> Iterator[SidecarProcess]:
 @pytest.fixture(scope="module")
 def ways(kafka: KafkaCluster, sidecar: SidecarProcess) -> tuple[Way, Way]:
     """Straight to `kafka`, and to it through `sidecar`."""
-    direct = Way(
-        name="direct",
-        bootstrap=kafka.bootstrap,
-        nodes=kafka.brokers,
-        settle=kafka.wait_caught_up,
-        settle_access=lambda: kafka.wait_caught_up(effective=True),
-    )
-    through = Way(
-        name="sidecar",
-        bootstrap=str(sidecar.bootstrap),
-        nodes=sidecar.nodes,
-        settle=lambda: None,
-        settle_access=lambda: None,
-    )
-    return direct, through
+    return both_ways(kafka, sidecar)
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from tests.support import raw_topics
 from tests.support.kafka import KafkaCluster
 from tests.support.kafka.java import end_group
 from tests.support.sidecar import SidecarProcess
-from tests.support.ways import Way
+from tests.support.ways import Way, both_ways
 
 pytestmark = [pytest.mark.kafka, pytest.mark.nightly]
 
@@ -97,21 +97,7 @@ def test_every_call_of_the_script(
 def ways_39(kafka_39: KafkaCluster) -> Iterator[tuple[Way, Way]]:
     """As `ways`, with the older Kafka."""
     with SidecarProcess(kafka_39.bootstrap, settings={"limits": {"drain_timeout_ms": 3000}}) as sidecar:
-        direct = Way(
-            name="direct",
-            bootstrap=kafka_39.bootstrap,
-            nodes=kafka_39.brokers,
-            settle=kafka_39.wait_caught_up,
-            settle_access=lambda: kafka_39.wait_caught_up(effective=True),
-        )
-        through = Way(
-            name="sidecar",
-            bootstrap=str(sidecar.bootstrap),
-            nodes=sidecar.nodes,
-            settle=lambda: None,
-            settle_access=lambda: None,
-        )
-        yield direct, through
+        yield both_ways(kafka_39, sidecar)
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tests.support.address import Address
+from tests.support.kafka import KafkaCluster
+from tests.support.sidecar import SidecarProcess
 
 RECORDS = 10_000
 PARTITIONS = 3
@@ -55,3 +57,22 @@ def value_of(index: int) -> bytes:
 def assignment() -> dict[int, list[int]]:
     """The replicas of a topic with one partition led by each of three brokers."""
     return {partition: [partition + 1, (partition + 1) % 3 + 1] for partition in range(PARTITIONS)}
+
+
+def both_ways(kafka: KafkaCluster, sidecar: SidecarProcess) -> tuple[Way, Way]:
+    """Straight to a cluster, and to it through a sidecar."""
+    direct = Way(
+        name="direct",
+        bootstrap=kafka.bootstrap,
+        nodes=kafka.brokers,
+        settle=kafka.wait_caught_up,
+        settle_access=lambda: kafka.wait_caught_up(effective=True),
+    )
+    through = Way(
+        name="sidecar",
+        bootstrap=str(sidecar.bootstrap),
+        nodes=sidecar.nodes,
+        settle=lambda: None,
+        settle_access=lambda: None,
+    )
+    return direct, through
